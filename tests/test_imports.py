@@ -1,8 +1,6 @@
 """Who may import whom, read from the sources; and what importing the package must not do."""
 
 import ast
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from asmdnn import ops
+from tests.support.python import python
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "asmdnn"
@@ -350,18 +349,6 @@ def folder_of(package: str) -> str:
 def test_circles_are_seen() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": {"e"}}) == [["a", "b", "c"], ["e"]]
     assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
-
-
-def python(script: str, **environment: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
 
 
 def test_importing_does_nothing() -> None:

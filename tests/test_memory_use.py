@@ -1,12 +1,8 @@
 """What the library holds: bounded, counted, and let go of."""
 
 import gc
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +14,7 @@ from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.caches import Cache
 from asmdnn.runtime.execution import programs
 from asmdnn.runtime.scratch import ScratchPool, scratch_pool
+from tests.support.python import python
 from tests.support.together import at_once
 
 pytestmark = pytest.mark.isa("avx2")
@@ -263,9 +260,4 @@ print(rss_bytes() - before)
 )
 def test_many_primitives(count: int, kept: int, most: int) -> None:
     """Resident memory that primitives of so many shapes leave after, with these limits of plans and programs each."""
-    done = subprocess.run(
-        [sys.executable, "-c", MANY, str(count), str(kept)],
-        env=os.environ | {"PYTHONPATH": str(Path(dnn.__file__).parents[1])},
-        capture_output=True, text=True, timeout=900, check=True,
-    )  # fmt: skip
-    assert int(done.stdout) < most
+    assert int(python(MANY, count, kept, seconds=900)) < most

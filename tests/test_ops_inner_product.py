@@ -8,20 +8,11 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from tests.support.drawing import RANDOM
+from tests.support.drawing import RANDOM, floats, integers
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
 RELU = (dnn.Eltwise("relu"),)
-
-
-def floats(*dims: int, kind: Any = np.float32) -> Any:
-    return RANDOM.uniform(-1, 1, dims).astype(kind)
-
-
-def integers(kind: Any, *dims: int) -> Any:
-    limits = np.iinfo(kind)
-    return RANDOM.integers(limits.min, limits.max, dims, endpoint=True).astype(kind)
 
 
 def rows(x: Any, kind: Any) -> Any:

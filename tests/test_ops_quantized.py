@@ -8,20 +8,16 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import ops
-from tests.support.drawing import RANDOM
+from tests.support.drawing import RANDOM, floats
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
-
-
-def reals(*dims: int, kind: Any = np.float32) -> Any:
-    return RANDOM.uniform(-1, 1, dims).astype(kind)
 
 
 @pytest.mark.parametrize("dtype", ["s4", "u4", "s8", "u8"])
 @pytest.mark.parametrize("group", [16, 64])
 def test_real_numbers_are_rounded_to_the_nearest(dtype: Any, group: int) -> None:
     """Within half a step, of 15 between the least and the largest or 14 around 0, or 255 and 254; 0 stays 0."""
-    b = reals(128, 37)
+    b = floats(128, 37)
     b[5] = 0
     packed = ops.pack_quantized_weights(b, dtype=dtype, group=group)
     rows = b.reshape(-1, group, 37)
@@ -47,7 +43,7 @@ def test_integers_stay(isa: str) -> None:
         shifted = b.reshape(3, 32, 21) - (0 if points is None else points[:, None])
         exact = (shifted * scales[:, None].astype(np.float64)).reshape(96, 21)
         np.testing.assert_allclose(packed.dequantize(), exact, 1e-5, 1e-3)
-        a = reals(2, 3, 96)
+        a = floats(2, 3, 96)
         steps = np.abs(a).reshape(2, 3, 3, 32).max(-1).repeat(32, -1) / 254
         found = ops.matmul(a, packed, engine=engine)
         assert (np.abs(found - a @ exact) <= steps @ np.abs(exact) * (1 + 1e-4) + 1e-3).all()
@@ -56,7 +52,7 @@ def test_integers_stay(isa: str) -> None:
 @pytest.mark.parametrize("kind", [np.dtype(np.float32), BF16, np.dtype(np.float16)], ids=str)
 def test_what_matmul_takes(kind: Any) -> None:
     """Batches, a bias, post-ops, types of results, destinations; the same bits in every way."""
-    packed, a, bias = ops.pack_quantized_weights(reals(64, 50)), reals(2, 3, 64, kind=kind), reals(50)
+    packed, a, bias = ops.pack_quantized_weights(floats(64, 50)), floats(2, 3, 64, kind=kind), floats(50)
     whole = ops.matmul(a, packed, bias, post_ops=[dnn.Eltwise("relu")])
     assert (whole.dtype, whole.shape) == (kind, (2, 3, 50))
     exact = ops.matmul(a, packed, bias.astype(BF16).astype(np.float32), dtype=dnn.f32)
@@ -73,7 +69,7 @@ def test_what_matmul_takes(kind: Any) -> None:
 
 
 def test_one_row_and_many_have_the_same_bits(isa: str) -> None:
-    packed, a = ops.pack_quantized_weights(reals(256, 130), engine=dnn.Engine(isa=isa)), reals(11, 256)
+    packed, a = ops.pack_quantized_weights(floats(256, 130), engine=dnn.Engine(isa=isa)), floats(11, 256)
     many = [ops.matmul(a, packed, engine=dnn.Engine(isa=isa, threads=n)) for n in (1, 2, 3)]
     rows = [ops.matmul(a[i : i + 1], packed, engine=dnn.Engine(isa=isa)) for i in range(11)]
     for found in (many[1], many[2], np.concatenate(rows)):
@@ -84,7 +80,7 @@ def test_one_row_and_many_have_the_same_bits(isa: str) -> None:
 def test_sums_of_f32_take_rows_as_they_are(isa: str, dtype: Any) -> None:
     """Within (k + 8) roundings of what is summed; the other mode's calls are others."""
     engine = dnn.Engine(isa=isa)
-    packed, a = ops.pack_quantized_weights(reals(128, 70), dtype=dtype, engine=engine), reals(5, 128)
+    packed, a = ops.pack_quantized_weights(floats(128, 70), dtype=dtype, engine=engine), floats(5, 128)
     exact = packed.dequantize().astype(np.float64)
     for rows in (1, 5):
         found = ops.matmul(a[:rows], packed, accumulation_mode="f32", engine=engine)
@@ -97,13 +93,13 @@ B, SCALES = np.random.default_rng(4).integers(0, 8, (64, 5)), np.ones((2, 5), np
 
 
 @pytest.mark.parametrize(("arguments", "options", "says"), [
-    ((reals(64, 5),), {"dtype": "s5"}, "dtype must be one of s4, u4, s8, u8"),
-    ((reals(65, 5),), {}, "group is 32, it must be a whole number that divides the 65 rows of b"),
-    ((reals(64, 5),), {"group": 8}, "groups are of 8 k, they must be of 16 to 256, a multiple of 16"),
-    ((reals(64),), {}, "b has dims"),
+    ((floats(64, 5),), {"dtype": "s5"}, "dtype must be one of s4, u4, s8, u8"),
+    ((floats(65, 5),), {}, "group is 32, it must be a whole number that divides the 65 rows of b"),
+    ((floats(64, 5),), {"group": 8}, "groups are of 8 k, they must be of 16 to 256, a multiple of 16"),
+    ((floats(64),), {}, "b has dims"),
     ((np.full((64, 5), np.nan),), {}, "b has NaN or infinities"),
-    ((reals(64, 5), None, B), {}, "zero_points are of integers with scales"),
-    ((reals(64, 5), SCALES), {}, "b has dtype float32, with scales it must be of integers"),
+    ((floats(64, 5), None, B), {}, "zero_points are of integers with scales"),
+    ((floats(64, 5), SCALES), {}, "b has dtype float32, with scales it must be of integers"),
     ((B - 9, SCALES), {}, "b has numbers from -9 to -2, they must be -8 to 7"),
     ((B, SCALES, B[:2]), {}, "zero_points are given, but s4 has none"),
     ((B, SCALES, B[:1]), {"dtype": "u4"}, r"zero_points have dims \(1, 5\), they must be"),
@@ -120,12 +116,12 @@ def test_junk_is_not_packed(arguments: tuple[Any, ...], options: dict[str, Any],
 
 
 @pytest.mark.parametrize(("arguments", "options", "says"), [
-    ((reals(2, 63),), {}, r"a has dims \(2, 63\), it must have 2 or more, the last one k of the weights, 64"),
-    ((reals(64),), {}, "a has dims"),
-    ((reals(2, 64), reals(4)), {}, r"bias has dims \(4,\), it must be a vector of 5"),
-    ((reals(2, 64),), {"scales": {"a": 2}}, "give them to pack_quantized_weights"),
-    ((reals(2, 64),), {"out": np.zeros((2, 4), np.float32)}, "out has dims"),
-    ((reals(2, 3, 64),), {"out": np.zeros((2, 4, 5), np.float32)[:, :3]}, "which make no matrix of its rows"),
+    ((floats(2, 63),), {}, r"a has dims \(2, 63\), it must have 2 or more, the last one k of the weights, 64"),
+    ((floats(64),), {}, "a has dims"),
+    ((floats(2, 64), floats(4)), {}, r"bias has dims \(4,\), it must be a vector of 5"),
+    ((floats(2, 64),), {"scales": {"a": 2}}, "give them to pack_quantized_weights"),
+    ((floats(2, 64),), {"out": np.zeros((2, 4), np.float32)}, "out has dims"),
+    ((floats(2, 3, 64),), {"out": np.zeros((2, 4, 5), np.float32)[:, :3]}, "which make no matrix of its rows"),
     ((np.zeros((2, 64)),), {}, "a has dtype float64"),
 ])  # fmt: skip
 def test_junk_is_not_multiplied(arguments: tuple[Any, ...], options: dict[str, Any], says: str) -> None:

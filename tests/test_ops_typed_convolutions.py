@@ -11,19 +11,10 @@ import asmdnn as dnn
 from asmdnn.definitions.convolution import convolution
 from asmdnn.definitions.windows import SlidingWindow
 from asmdnn.ops.calls import calls
-from tests.support.drawing import RANDOM
+from tests.support.drawing import RANDOM, floats, integers
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24}
-
-
-def floats(*dims: int, kind: Any = np.float16) -> Any:
-    return RANDOM.uniform(-1, 1, dims).astype(kind)
-
-
-def integers(kind: Any, *dims: int) -> Any:
-    limits = np.iinfo(kind)
-    return RANDOM.integers(limits.min, limits.max, dims, endpoint=True).astype(kind)
 
 
 def sums(x: Any, w: Any, stride: int = 1, padding: int = 0, groups: int = 1) -> Any:
@@ -176,6 +167,6 @@ def test_types_that_nothing_multiplies() -> None:
     with pytest.raises(dnn.Unimplemented, match=r"dst is s32, and sums are f32 .*: take f32, s8 or u8"):
         dnn.ops.conv2d(X, W.view(np.uint8))
     with pytest.raises(dnn.Unimplemented, match="zero points are for integers"):
-        dnn.ops.conv2d(floats(1, 4, 5, 5), floats(8, 4, 3, 3), zero_points={"x": 1})
+        dnn.ops.conv2d(floats(1, 4, 5, 5, kind=np.float16), floats(8, 4, 3, 3, kind=np.float16), zero_points={"x": 1})
     with pytest.raises(dnn.InvalidArguments, match="x has 3 dims, 4 are needed"):
         dnn.ops.conv2d(X[0], W)

@@ -17,6 +17,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.records import dataclass, replace
+from tests.support.together import at_once
 
 PACKAGE = Path(dnn.__file__).parent
 Decorator = Callable[..., Any]
@@ -216,15 +217,11 @@ def test_threads_may_make_the_first_instances_at_once() -> None:
     for _ in range(20):
         cls, made_here, gate = made(dataclass, frozen=True, slots=True), [], threading.Barrier(4)
 
-        def first(cls: Any = cls, gate: Any = gate, made_here: list[Any] = made_here) -> None:
+        def first(_: int, cls: Any = cls, gate: Any = gate, made_here: list[Any] = made_here) -> None:
             gate.wait()
             made_here.append((cls(1) == cls(1), cls(1).rows))
 
-        threads = [threading.Thread(target=first) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(first)
         assert made_here == [(True, 1)] * 4
 
 

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from asmdnn import environment, verbose
+from tests.support.python import python
 
 ROOT = Path(__file__).parents[1]
 
@@ -93,9 +93,4 @@ d = dnn.MemoryDesc((4, 4), dnn.f32, "ab")
 dnn.primitive_desc(dnn.Reorder(d, d), engine=dnn.Engine(isa="avx2", threads=1))
 print("logging" in sys.modules)
 """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASMDNN_")}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment | {"PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-    assert done.stdout == "False\n"
+    assert python(script, without=("ASMDNN_",)) == "False"

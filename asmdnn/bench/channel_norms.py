@@ -7,6 +7,7 @@ from asmdnn.bench.driver import AnyCase, TensorData
 from asmdnn.bench.image_problem import OfImages, image_words, quoted, read_image
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norms import NormWork
+from asmdnn.bench.problem_text import quoting
 from asmdnn.definitions.normalization import (
     by_groups,
     channels_error,
@@ -38,7 +39,8 @@ class NormProblem(OfImages):
 
 def parse(text: str) -> NormProblem:
     """benchdnn's words; g 1.  Raises InvalidArguments."""
-    dims, sizes, numbers, name = read_image(text, ("g",), ("eps",))
+    with quoting(text):
+        dims, sizes, numbers, name = read_image(text, ("g",), ("eps",))
     return NormProblem(dims, sizes.get("g", 1), numbers.get("eps", EPSILON), name)
 
 

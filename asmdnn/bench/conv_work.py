@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from asmdnn.bench.post_ops import dims_after
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.product_work import SCALED_ENDS, Arrays, Doubles, product_options
 from asmdnn.bench.taps import positions_of, window_of
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.weights_work import CHANNELS, LAYER_DIRECTION, WeightsSettings, WeightsWork
 from asmdnn.bench.words import IMAGES, Option, Strides, one_of, show_strides, strides
 from asmdnn.definitions import convolution as definition
@@ -22,9 +23,6 @@ from asmdnn.definitions.winograd import BF16_ROUNDINGS, ROUNDINGS, winograd_size
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.records import dataclass, replace
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 WINDOW = ("strides", "dilations", "padding_l", "padding_r")
 
@@ -186,7 +184,7 @@ class ConvWork(WeightsWork):
         last = replace(settings, post_ops=after, stag=between, wtag="any", bia_dt="f32", scales=())
         second = type(self)(replace(self.case, settings=last, problem=second_problem(self.problem, word)))
 
-        def connected(one: "OnednnPrimitive") -> "OnednnPrimitive":
+        def connected(one: Peer) -> Peer:
             second.shared = {"src": one.storage["dst"]}
             return second.peer_primitive(isa, threads, second.results)
 

@@ -5,8 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
-from asmdnn.bench.problems import LARGEST_TENSOR_BYTES
+from asmdnn.bench.problem_text import LARGEST_TENSOR_BYTES, Named, parse_name, quoting
 from asmdnn.bench.values import NAMED
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
@@ -19,7 +18,7 @@ LARGEST_DIM, LONGEST_NUMBER = 2**63 - 1, 19
 
 
 @dataclass(frozen=True, slots=True)
-class DimsProblem:
+class DimsProblem(Named):
     """The dims of each tensor, and the problem's name."""
 
     tensors: tuple[tuple[int, ...], ...]
@@ -29,10 +28,6 @@ class DimsProblem:
     def dims(self) -> tuple[int, ...]:
         """Of the first tensor."""
         return self.tensors[0]
-
-    @property
-    def count(self) -> int:
-        return count_in(self.name)
 
     def with_images(self, mb: int) -> "DimsProblem":
         """With another first dim of the first tensor."""
@@ -83,11 +78,8 @@ def dims_problem(tensors: int, most: int = 0) -> Callable[[str], DimsProblem]:
     """A parser of problems of so many tensors, or up to `most`; InvalidArguments quotes what is wrong."""
 
     def parse(text: str) -> DimsProblem:
-        try:
+        with quoting(text):
             return _parse(text, tensors, max(tensors, most))
-        except InvalidArguments as error:
-            shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-            raise InvalidArguments(f"problem {shown!r}: {error}") from None
 
     return parse
 

@@ -1,16 +1,13 @@
 """Gradients as cases: a description in oneDNN needs that of the forward pass, and some read the workspace it leaves."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asmdnn.bench import typed
 from asmdnn.bench.driver import Array, Data, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork
 from asmdnn.bench.values import joined
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 BACKWARD = {"BWD_D": 160, "BWD_DW": 128}  # oneDNN's numbers: of data alone, of all
 
@@ -30,20 +27,20 @@ class GradientWork(TensorWork):
         values, errors = zip(*pairs, strict=True)
         return Answer(joined(values), joined(errors), "numpy")
 
-    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
         """What oneDNN's forward pass takes after its propagation kind, up to the attributes."""
         raise NotImplementedError
 
-    def forward(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> Any:
+    def forward(self, peer: Peer, src: Any, dst: Any) -> Any:
         """The handle of the forward pass in training, of descriptors of src and dst."""
         create = getattr(peer.lib, f"dnnl_{self.primitive}_forward_primitive_desc_create")
         return peer.describe(create, FORWARD["FWD_D"], *self.forward_arguments(peer, src, dst), peer.null)
 
-    def backward(self, peer: "OnednnPrimitive", forward: Any) -> Any:
+    def backward(self, peer: Peer, forward: Any) -> Any:
         create = getattr(peer.lib, f"dnnl_{self.primitive}_backward_primitive_desc_create")
         return peer.describe(create, *self.peer_arguments(peer), forward, self.attributes_of(peer))
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         dst = peer.descs["diff_dst" if "diff_dst" in peer.descs else "dst"]
         return self.backward(peer, self.forward(peer, peer.descs["diff_src"], dst))
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, parse_name
+from asmdnn.bench.problem_text import Named, parse_name
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import replace
 
@@ -13,16 +13,12 @@ SIZES = ("mb", "ic", *AXES)
 P = TypeVar("P", bound="OfImages")
 
 
-class OfImages:
+class OfImages(Named):
     """A problem with `dims`, (n, c) and spatial ones, and a `name`."""
 
     __slots__ = ()
     dims: tuple[int, ...]
     name: str
-
-    @property
-    def count(self) -> int:
-        return count_in(self.name)
 
     def with_images(self: P, mb: int) -> P:
         """With another first dim."""
@@ -36,7 +32,6 @@ def read_image(
 
     Raises InvalidArguments.
     """
-    shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
     words, named, name = text.partition("n")
     pattern = re.compile(
         rf"(?:({'|'.join((*more_sizes, *SIZES))})([0-9]{{1,9}})|({'|'.join(numbers)})([0-9.]+(?:e-?[0-9]+)?)|_)"
@@ -47,23 +42,23 @@ def read_image(
     while at < len(words):
         match = pattern.match(words, at)
         if not match:
-            raise InvalidArguments(f"problem {shown!r}: expected sizes such as mb2ic64ih56, not {words[at:]!r}")
+            raise InvalidArguments(f"expected sizes such as mb2ic64ih56, not {words[at:]!r}")
         at = match.end()
         if match[1]:
             found[match[1]] = int(match[2])
         elif match[3]:
-            reals[match[3]] = _real(match[4], shown)
+            reals[match[3]] = _real(match[4])
     if not found.get("ic"):
-        raise InvalidArguments(f"problem {shown!r}: ic, the number of channels, is missing")
+        raise InvalidArguments("ic, the number of channels, is missing")
     sizes = {word: found[word] for word in more_sizes if word in found}
     return _dims(found), sizes, reals, parse_name(name) if named else ""
 
 
-def _real(word: str, shown: str) -> float:
+def _real(word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise InvalidArguments(f"problem {shown!r}: {word!r} is not a number") from None
+        raise InvalidArguments(f"{word!r} is not a number") from None
 
 
 def _dims(found: Mapping[str, int]) -> tuple[int, ...]:

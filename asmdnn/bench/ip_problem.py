@@ -6,16 +6,15 @@ before them (`ih7` alone is 7x7).
 
 import math
 
-from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
-from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
-from asmdnn.errors import InvalidArguments
+from asmdnn.bench.problem_text import Named, check_given, check_memory, entries, quoting
+from asmdnn.bench.problems import DEFAULT_MB
 from asmdnn.records import dataclass, replace
 
 KEYS = ("mb", "ic", "oc", "id", "ih", "iw")
 
 
 @dataclass(frozen=True, slots=True)
-class IpProblem:
+class IpProblem(Named):
     """`positions` are the spatial sizes, outermost first: (), (w,), (h, w) or (d, h, w)."""
 
     mb: int
@@ -44,10 +43,6 @@ class IpProblem:
         """Of one image."""
         return self.ic * math.prod(self.positions)
 
-    @property
-    def count(self) -> int:
-        return count_in(self.name)
-
     def __str__(self) -> str:
         axes = "dhw"[3 - len(self.positions) :]
         sizes = "".join(f"i{axis}{size}" for axis, size in zip(axes, self.positions, strict=True))
@@ -56,23 +51,16 @@ class IpProblem:
 
 def ip_problem(text: str) -> IpProblem:
     """The problem that `text` describes.  Raises InvalidArguments that quotes it and says what is wrong."""
-    try:
+    with quoting(text):
         return _build(*entries(text, KEYS))
-    except InvalidArguments as error:
-        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise InvalidArguments(f"problem {shown!r}: {error}") from None
 
 
 def _build(numbers: dict[str, int], name: str) -> IpProblem:
-    for key in ("ic", "oc"):
-        if key not in numbers:
-            raise InvalidArguments(f"'{key}' is missing")
+    check_given(numbers, "ic", "oc")
     given = [axis for axis in "dhw" if f"i{axis}" in numbers]
     positions: list[int] = []
     for axis in "dhw"["dhw".index(given[0]) :] if given else "":
         positions.append(numbers.get(f"i{axis}", positions[-1] if positions else 0))
     problem = IpProblem(numbers.get("mb", DEFAULT_MB), numbers["ic"], numbers["oc"], tuple(positions), name)
-    for tensor, dims in (("src", problem.src_dims), ("weights", problem.weights_dims), ("dst", problem.dst_dims)):
-        if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
-            raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
+    check_memory(src=problem.src_dims, weights=problem.weights_dims, dst=problem.dst_dims)
     return problem

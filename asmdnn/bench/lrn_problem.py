@@ -1,6 +1,7 @@
 """Problems of local response normalization, in benchdnn's words: `mb2ic64ih56_ls5alpha0.0001beta0.75k1`."""
 
 from asmdnn.bench.image_problem import OfImages, image_words, quoted, read_image
+from asmdnn.bench.problem_text import quoting
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.records import dataclass
 
@@ -26,5 +27,6 @@ class LrnProblem(OfImages):
 
 def parse(text: str) -> LrnProblem:
     """Raises InvalidArguments."""
-    dims, sizes, numbers, name = read_image(text, ("ls",), ("alpha", "beta", "k"))
+    with quoting(text):
+        dims, sizes, numbers, name = read_image(text, ("ls",), ("alpha", "beta", "k"))
     return LrnProblem(dims, sizes.get("ls", SIZE), **numbers, name=name)

@@ -8,13 +8,14 @@ from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.gradients import BACKWARD, GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norms import FLAG_BITS
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.values import poison
 from asmdnn.definitions.normalization import moments, normalization_gradient, sum_roundings
 from asmdnn.definitions.rounding import as_f32, gamma
 from asmdnn.memory import MemoryDesc
 
 if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+    from asmdnn.bench.peers.onednn import Tensor
 
 STATISTICS = ("mean", "variance")
 
@@ -103,5 +104,5 @@ class NormGradientWork(GradientWork):
         """Epsilon and flags, as all of oneDNN's norms take them."""
         return self.epsilon, sum(FLAG_BITS[flag] for flag in self.settings.flags)
 
-    def peer_descs(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_descs(self, peer: Peer) -> tuple[Any, ...]:
         return BACKWARD[self.settings.dir], *(peer.descs[name] for name in ("diff_src", "diff_dst", "src"))

@@ -1,7 +1,7 @@
 """What `--lnorm`, `--bnorm` and `--gnorm` share: benchdnn's flags, statistics that are given or written, data."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +9,11 @@ import asmdnn as dnn
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import joined
 from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 FLAG_BITS = {"G": 1, "C": 2, "H": 4, "R": 8, "A": 16}  # oneDNN's numbers; M, without mean, is newer
 
@@ -114,5 +111,5 @@ class NormWork(TensorWork):
     def peer_flags(self) -> int:
         return sum(FLAG_BITS[flag] for flag in self.settings.flags)
 
-    def peer_descs(self, peer: "OnednnPrimitive") -> tuple[Any, Any]:
+    def peer_descs(self, peer: Peer) -> tuple[Any, Any]:
         return peer.descs["src"], peer.descs["dst"]

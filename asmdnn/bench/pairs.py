@@ -1,7 +1,6 @@
 """`--conv` with a depthwise post-op: both convolutions as cases of their own, and oneDNN's two primitives for them."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,10 +8,8 @@ from asmdnn.bench.axis import ProblemAxis
 from asmdnn.bench.driver import Array, Data, TensorData
 from asmdnn.bench.post_ops import DepthwiseWord, Word
 from asmdnn.bench.problems import ConvProblem
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.records import replace
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 
 def depthwise_of(words: tuple[Word, ...]) -> tuple[int, DepthwiseWord] | None:
@@ -35,7 +32,7 @@ class TwoPrimitives:
     dst; at: the number of the depthwise post-op in the chain."""
 
     def __init__(
-        self, first: "OnednnPrimitive", connect: Callable[["OnednnPrimitive"], "OnednnPrimitive"], at: int
+        self, first: Peer, connect: Callable[[Peer], Peer], at: int
     ) -> None:
         self._first, self._at = first, at
         self._second = connect(first)

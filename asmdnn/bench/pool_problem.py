@@ -1,11 +1,9 @@
 """Pooling problems as benchdnn writes them: convolution's keys without output channels: `mb1ic64_ih112kh3sh2ph1`."""
 
-import math
 
 from asmdnn.bench.axis import AXES
-from asmdnn.bench.problem_text import LONGEST_QUOTE, entries
-from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES, ConvProblem, axes_of
-from asmdnn.errors import InvalidArguments
+from asmdnn.bench.problem_text import check_given, check_memory, entries, quoting
+from asmdnn.bench.problems import DEFAULT_MB, ConvProblem, axes_of
 from asmdnn.records import dataclass
 
 TELLING = "ioksp"  # a dilation alone gives no axis: ih8kh3dh1dw1 is a square
@@ -27,18 +25,12 @@ class PoolProblem(ConvProblem):
 
 def parse_problem(text: str) -> PoolProblem:
     """The problem that `text` describes.  Raises InvalidArguments that quotes it and names the entry that is wrong."""
-    try:
+    with quoting(text):
         numbers, name = entries(text, _KEYS)
-        if "ic" not in numbers:
-            raise InvalidArguments("'ic' is missing")
+        check_given(numbers, "ic")
         channels = numbers["ic"]
         problem = PoolProblem(
             numbers.get("mb", DEFAULT_MB), 1, channels, channels, axes_of(numbers, telling=TELLING), name
         )
-        for tensor, dims in (("src", problem.src_dims), ("dst", problem.dst_dims)):
-            if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
-                raise InvalidArguments(f"{tensor} has {dims} elements, more than memory can address")
+        check_memory(src=problem.src_dims, dst=problem.dst_dims)
         return problem
-    except InvalidArguments as error:
-        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise type(error)(f"problem {shown!r}: {error}") from None

@@ -1,12 +1,16 @@
 """The text of problems as benchdnn writes them: keys with numbers, and a name: `mb1ic64ih56n"name"`."""
 
+import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from asmdnn.bench.words import LARGEST_NUMBER
 from asmdnn.errors import InvalidArguments, resembling
 
 LONGEST_QUOTE = 160
+LARGEST_TENSOR_BYTES = 2**63 - 1
+FLOAT_BYTES = 4
 
 _ENTRY = re.compile(r"(?P<key>[a-z]+)(?P<number>-?[0-9]*)")
 SIZES = frozenset(("mb", "ic", "oc", *(kind + axis for kind in "io" for axis in "dhw")))  # of tensors
@@ -59,10 +63,41 @@ def _number(key: str, digits: str, where: str) -> int:
     return value
 
 
-def count_in(name: str) -> int:
-    """N of a name that ends in `*N`, else 1."""
-    match = re.search(r"\*([1-9][0-9]{0,8})$", name)
-    return int(match[1]) if match else 1
+class Named:
+    """A problem with a name."""
+
+    __slots__ = ()
+    name: str
+
+    @property
+    def count(self) -> int:
+        """How often the network has this shape: benchdnn's `*N` at the end of the name, else 1."""
+        match = re.search(r"\*([1-9][0-9]{0,8})$", self.name)
+        return int(match[1]) if match else 1
+
+
+@contextmanager
+def quoting(text: str) -> Iterator[None]:
+    """Errors inside say in which problem they are."""
+    try:
+        yield
+    except InvalidArguments as error:
+        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
+        raise type(error)(f"problem {shown!r}: {error}") from None
+
+
+def check_given(numbers: Collection[str], *keys: str) -> None:
+    """Raise InvalidArguments unless these keys are among them."""
+    for key in keys:
+        if key not in numbers:
+            raise InvalidArguments(f"'{key}' is missing")
+
+
+def check_memory(**tensors: tuple[int, ...]) -> None:
+    """Raise InvalidArguments for dims of f32 that no memory holds."""
+    for tensor, dims in tensors.items():
+        if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
+            raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
 
 
 def parse_name(rest: str) -> str:

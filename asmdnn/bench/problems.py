@@ -11,21 +11,19 @@ import math
 from typing import TypeVar
 
 from asmdnn.bench.axis import AXES, ProblemAxis
-from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
+from asmdnn.bench.problem_text import Named, check_given, check_memory, entries, quoting
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.convolution.winograd.checks import LEAST_CHANNELS
 from asmdnn.records import dataclass, replace
 
 C = TypeVar("C", bound="ConvProblem")
 DEFAULT_MB = 2  # benchdnn's
-LARGEST_TENSOR_BYTES = 2**63 - 1
-FLOAT_BYTES = 4
 
 _KEYS = ("g", "mb", "ic", "oc", *(kind + axis for kind in "iokspd" for axis in AXES))
 
 
 @dataclass(frozen=True, slots=True)
-class ConvProblem:
+class ConvProblem(Named):
     """A forward convolution, or deconvolution, as its axes say.
 
     `axes` are the spatial axes, outermost first: (w,), (h, w) or (d, h, w).
@@ -94,11 +92,6 @@ class ConvProblem:
         has_sums = self.groups == 1 or min(self.ic, self.oc) // self.groups >= LEAST_CHANNELS
         return has_sums and axes == [(3, 1, 0)] * 2
 
-    @property
-    def count(self) -> int:
-        """How often the network has this shape: benchdnn's `*N` at the end of the name, else 1."""
-        return count_in(self.name)
-
     def __str__(self) -> str:
         """The canonical string: every size, no default stride or dilation; `parse_problem` gives the problem back."""
         letters = AXES[-len(self.axes) :]
@@ -125,25 +118,18 @@ def parse_problem(text: str, axis: type[ProblemAxis] = ProblemAxis) -> ConvProbl
 
     Raises InvalidArguments that quotes it and names the entry that is wrong.
     """
-    try:
+    with quoting(text):
         return _build(*entries(text, _KEYS), axis)
-    except InvalidArguments as error:
-        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise type(error)(f"problem {shown!r}: {error}") from None
 
 
 def _build(numbers: dict[str, int], name: str, axis: type[ProblemAxis]) -> ConvProblem:
-    for key in ("ic", "oc"):
-        if key not in numbers:
-            raise InvalidArguments(f"'{key}' is missing")
+    check_given(numbers, "ic", "oc")
     groups, ic, oc = numbers.get("g", 1), numbers["ic"], numbers["oc"]
     for key, channels in (("ic", ic), ("oc", oc)):
         if channels % groups:
             raise InvalidArguments(f"'{key}' is {channels}, it must be a multiple of g{groups}")
     problem = ConvProblem(numbers.get("mb", DEFAULT_MB), groups, ic, oc, axes_of(numbers, axis), name)
-    for tensor, dims in (("src", problem.src_dims), ("weights", problem.weights_dims), ("dst", problem.dst_dims)):
-        if math.prod(dims) * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
-            raise InvalidArguments(f"{tensor} has {'x'.join(map(str, dims))} elements, more than memory can address")
+    check_memory(src=problem.src_dims, weights=problem.weights_dims, dst=problem.dst_dims)
     return problem
 
 
@@ -168,9 +154,7 @@ def axes_of(
 
 
 def _axis(a: str, numbers: dict[str, int], kind: type[ProblemAxis]) -> ProblemAxis:
-    for key in ("i" + a, "k" + a):
-        if key not in numbers:
-            raise InvalidArguments(f"'{key}' is missing")
+    check_given(numbers, "i" + a, "k" + a)
     i, k, o = numbers["i" + a], numbers["k" + a], numbers.get("o" + a, 0)
     axis = kind(i, o, k, s=numbers.get("s" + a, 1), p=numbers.get("p" + a, 0), d=numbers.get("d" + a, 0))
     if not axis.o:

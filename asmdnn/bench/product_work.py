@@ -5,7 +5,7 @@ up (definitions/rounding.py), after which chains.py follows post-ops; sums of sm
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.numbers import ALL_F32, INTEGERS, TypedNumbers
 from asmdnn.bench.products import Filler
 from asmdnn.bench.quantization import Quantity
-from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.typed import narrowed
 from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, typed, types_of_tensors
 from asmdnn.bench.values import NAMED, decoded, encoded, joined
@@ -35,9 +35,6 @@ from asmdnn.bench.words import Option, tag
 from asmdnn.definitions.rounding import gamma
 from asmdnn.records import dataclass
 from asmdnn.types import DataType
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 Doubles = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -201,7 +198,7 @@ class ProductWork(TensorWork):
                 return None
         return added
 
-    def attributes_of(self, peer: "OnednnPrimitive") -> Any:
+    def attributes_of(self, peer: Peer) -> Any:
         from asmdnn.bench.peers.onednn_attributes import attributes
 
         return attributes(peer, self.attr, numbers=self.numbers)

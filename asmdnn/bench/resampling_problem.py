@@ -3,8 +3,14 @@
 import math
 
 from asmdnn.bench.axis import AXES
-from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
-from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
+from asmdnn.bench.problem_text import (
+    FLOAT_BYTES,
+    LARGEST_TENSOR_BYTES,
+    Named,
+    entries,
+    quoting,
+)
+from asmdnn.bench.problems import DEFAULT_MB
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass, replace
 
@@ -12,7 +18,7 @@ _KEYS = ("mb", "ic", *(kind + axis for kind in "io" for axis in AXES))
 
 
 @dataclass(frozen=True, slots=True)
-class ResamplingProblem:
+class ResamplingProblem(Named):
     """mb images of ic channels; inner and outer: src's and dst's sizes of each axis, outermost first."""
 
     mb: int
@@ -20,10 +26,6 @@ class ResamplingProblem:
     inner: tuple[int, ...]
     outer: tuple[int, ...]
     name: str = ""
-
-    @property
-    def count(self) -> int:
-        return count_in(self.name)
 
     def with_images(self, mb: int) -> "ResamplingProblem":
         return replace(self, mb=mb)
@@ -36,7 +38,7 @@ class ResamplingProblem:
 
 def parse_problem(text: str) -> ResamplingProblem:
     """`mb1ic64_ih20oh40`; axes that are not given repeat the ones before.  Raises InvalidArguments that quotes it."""
-    try:
+    with quoting(text):
         numbers, name = entries(text, _KEYS)
         given = [a for a in AXES if f"i{a}" in numbers]
         if "ic" not in numbers or not given or any(f"o{a}" not in numbers for a in given):
@@ -48,6 +50,3 @@ def parse_problem(text: str) -> ResamplingProblem:
         if max(math.prod(inner), math.prod(outer)) * problem.mb * problem.ic * FLOAT_BYTES > LARGEST_TENSOR_BYTES:
             raise InvalidArguments("a tensor has more elements than memory can address")
         return problem
-    except InvalidArguments as error:
-        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise InvalidArguments(f"problem {shown!r}: {error}") from None

@@ -23,6 +23,10 @@ from asmdnn.primitives.core.description import Description
 if TYPE_CHECKING:
     from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
 
+    Peer = OnednnPrimitive
+else:
+    Peer = Any  # nobody loads oneDNN who does not compare with it
+
 PROP_KINDS = MappingProxyType({"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference})
 FORWARD = MappingProxyType({"FWD_D": 64, "FWD_I": 96})  # oneDNN's numbers
 FORWARD_DIRECTION = Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True)
@@ -127,7 +131,7 @@ class TensorWork(Work[TensorData]):
     def peer(self, isa: str, threads: int) -> PeerSide:
         return self.peer_primitive(isa, threads, self.results)
 
-    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> "OnednnPrimitive":
+    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
         from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage
         from asmdnn.bench.peers.onednn_attributes import quantities_of, tensors_of
 
@@ -135,16 +139,16 @@ class TensorWork(Work[TensorData]):
         storage = Storage({name: self.numbers[name] for name in self.internal}, shared=self.shared)
         return OnednnPrimitive(self.onednn, tensors, isa, threads, results, in_place=self.in_place, storage=storage)
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         """The handle of oneDNN's primitive descriptor."""
         create = getattr(peer.lib, f"dnnl_{self.function}_primitive_desc_create")
         return peer.describe(create, *self.peer_arguments(peer), self.attributes_of(peer))
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         """What `function` takes, up to the attributes; of drivers with that peer.  Raises Unimplemented."""
         raise NotImplementedError
 
-    def attributes_of(self, peer: "OnednnPrimitive") -> Any:
+    def attributes_of(self, peer: Peer) -> Any:
         """The handle of oneDNN's attributes.  Raises Unimplemented for what it cannot express."""
         from asmdnn.bench.peers.onednn_attributes import attributes
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import asmdnn as dnn
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.numbers import TypedNumbers
 from asmdnn.bench.product_work import ProductSettings, ProductWork
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.words import Option, direction
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 FORWARD = MappingProxyType({"FWD_B": 64, "FWD_D": 64, "FWD_I": 96})  # oneDNN's numbers
 WRITTEN = MappingProxyType({"BWD_D": ("src",), "BWD_W": ("weights",), "BWD_WB": ("weights", "bias")})
@@ -90,7 +88,7 @@ class WeightsWork(ProductWork):
             more["prop_kind"] = kind
         self.desc = form(**self.descs, **self.window, **more)
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         """A gradient takes the forward pass as a hint."""
         prefix, window = f"dnnl_{self.kind}", [peer.dims(sizes) for sizes in self.window.values()]
         given = {role: getattr(self.desc, name) for role, name in self.names.items()}

@@ -5,8 +5,9 @@ from functools import partial
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.panel_product import PANEL_VECTORS
 from asmdnn.generators.dot.quantize import QuantizeSpec
-from asmdnn.generators.dot.quantized import PANEL_VECTORS, QuantizedProductSpec, vectors_of
+from asmdnn.generators.dot.quantized import QuantizedProductSpec, vectors_of
 from asmdnn.generators.dot.unpacked import UnpackedProductSpec, unpacked_vectors
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand
 from asmdnn.isa.elements import size_of

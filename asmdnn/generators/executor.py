@@ -54,6 +54,7 @@ class ExecutorSpec:
     """An executor of kernels with so many arguments."""
 
     arguments: int
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -62,11 +63,6 @@ class ExecutorSpec:
     @property
     def isa(self) -> str:
         return ANY_CPU
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> None:
         """Not claimed: the context has no fixed size, and what kernels touch is theirs."""

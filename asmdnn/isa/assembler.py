@@ -30,15 +30,7 @@ from asmdnn.isa.notes import Note, Notes
 from asmdnn.isa.operands import Register, high8, low32, rd_sae, register, rn_sae, rsp, ru_sae, rz_sae, sae
 from asmdnn.isa.peachpy_forms import require_peachpy
 from asmdnn.isa.pool import Pool
-from asmdnn.isa.registers import (
-    CALLEE_SAVED,
-    OutOfRegisters,
-    RegisterFile,
-    general_purpose_file,
-    mask_file,
-    tile_file,
-    vector_file,
-)  # fmt: skip
+from asmdnn.isa.registers import CALLEE_SAVED, OutOfRegisters, RegisterFile, scalar_files, vector_file
 from asmdnn.isa.stretches import STRETCHES, StretchRecorder
 
 __all__ = [
@@ -66,9 +58,7 @@ class Assembler:
         require_peachpy()
         self.name = name
         self.frame = register("r64", 7)
-        self.gp = general_purpose_file()
-        self.masks = mask_file()
-        self.tiles = tile_file()
+        self.gp, self.masks, self.tiles = scalar_files()
         self._vectors: RegisterFile | None = None
         self._prologue = Piece()
         self._piece = Piece()
@@ -141,6 +131,14 @@ class Assembler:
         yield start
         self.SUB(counter, 1)
         self.JNZ(start)
+
+    @contextmanager
+    def repeated(self, count: int, counter: str, name: str) -> Iterator[None]:
+        """The body runs `count` > 0 times, which a register taken as `counter` counts down."""
+        with self.gp.taken(counter) as left:
+            self.MOV(left, count)
+            with self.loop(left, name):
+                yield
 
     def align(self, alignment: int) -> None:
         """NOPs up to the next multiple of `alignment` bytes, a power of two up to 64."""

@@ -6,7 +6,7 @@ from struct import pack
 from types import MappingProxyType
 
 from asmdnn.isa.assembler import Label, Pointer, Register, low32
-from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
+from asmdnn.isa.vector import Combine, Row, TailLanes, Vector, ordered, spread_in_four
 
 
 class Avx512(Vector):
@@ -120,13 +120,7 @@ class Avx512(Vector):
         """VBROADCASTSS into zmm takes a multiplier's port on Zen 4: before each VDPBF16PS, 1.33 cycles, not 1."""
         self.asm.VPBROADCASTD(dst, src)
 
-    def outer_product(
-        self,
-        acc: Sequence[Sequence[Register]],
-        row: Sequence[Register],
-        column: Sequence[Pointer],
-        spare: Sequence[Register],
-    ) -> None:
+    def outer_product(self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row) -> None:
         """As above; with one factor an element is used once, and the multiply broadcasts it itself."""
         if len(row) > 1:
             super().outer_product(acc, row, column, spare)

@@ -16,13 +16,12 @@ from typing import ClassVar, Final
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.pieces import broadcast_bytes
-from asmdnn.isa.vector import Combine, Lanes, Vector
+from asmdnn.isa.vector import Combine, Lanes, Row, Vector
 from asmdnn.records import dataclass, field
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
 GROUP_BYTES: Final = 4
 
-Row = Sequence[Register]  # a vector of weights as it is multiplied, in one register or several
 Blocks = Mapping[int, int]  # the most rows for each number of vectors of accumulators
 
 
@@ -146,12 +145,7 @@ class Dot:
         element_of(self.types.sums).widen(self.v, sums, sums)
 
     def outer_product(
-        self,
-        acc: Sequence[Sequence[Register]],
-        row: Sequence[Register],
-        column: Sequence[Pointer],
-        spare: Sequence[Register],
-        group_bytes: int = GROUP_BYTES,
+        self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, group_bytes: int = GROUP_BYTES
     ) -> None:
         """acc[i][j] += column[i] . row[j], column[i] being a group in memory of which `group_bytes` exist.
 
@@ -165,12 +159,7 @@ class Dot:
                 self.multiply(acc[i][j], copy, factor)
 
     def one_row(
-        self,
-        acc: Sequence[Register],
-        group: tuple[Pointer, int],
-        weights: Sequence[tuple[Lanes, Pointer]],
-        row: Row,
-        spare: Sequence[Register],
+        self, acc: Row, group: tuple[Pointer, int], weights: Sequence[tuple[Lanes, Pointer]], row: Row, spare: Row
     ) -> None:
         """acc[j] += group . weights[j]: each vector is used once, so the multiply reads it from memory where it can.
 

@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register
-from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot, Row
+from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot
+from asmdnn.isa.vector import Row
 
 SHIFT: Final = 128  # from s8 to u8
 
@@ -21,12 +22,7 @@ class F32Dot(Dot):
         self.v.mul(acc, copy[0], row[0])
 
     def outer_product(
-        self,
-        acc: Sequence[Sequence[Register]],
-        row: Sequence[Register],
-        column: Sequence[Pointer],
-        spare: Sequence[Register],
-        group_bytes: int = GROUP_BYTES,
+        self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, group_bytes: int = GROUP_BYTES
     ) -> None:
         self.v.outer_product(acc, row, column, spare)
 

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register
-from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot, Row, Types
+from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot, Types
 from asmdnn.isa.dot_native import F32Dot
 from asmdnn.isa.elements import element_of
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vector import Lanes, Row, Vector
 from asmdnn.types import s8
 
 BYTE_BITS: Final = 8
@@ -46,12 +46,7 @@ class S32Dot(Dot):
         self.asm.VPADDD(acc, acc, spare)
 
     def outer_product(
-        self,
-        acc: Sequence[Sequence[Register]],
-        row: Sequence[Register],
-        column: Sequence[Pointer],
-        spare: Sequence[Register],
-        group_bytes: int = GROUP_BYTES,
+        self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, group_bytes: int = GROUP_BYTES
     ) -> None:
         copy, product = spare[:2]
         for sums, element in zip(acc, column, strict=True):
@@ -60,12 +55,7 @@ class S32Dot(Dot):
                 self.accumulate(x, (copy,), (factor,), product)
 
     def one_row(
-        self,
-        acc: Sequence[Register],
-        group: tuple[Pointer, int],
-        weights: Sequence[tuple[Lanes, Pointer]],
-        row: Row,
-        spare: Sequence[Register],
+        self, acc: Row, group: tuple[Pointer, int], weights: Sequence[tuple[Lanes, Pointer]], row: Row, spare: Row
     ) -> None:
         copy, product = spare[:2]
         self.broadcast(copy, *group)
@@ -120,12 +110,7 @@ class WordsDot(Dot):
         self.asm.VPSRLW(x, x, BYTE_BITS)
 
     def outer_product(
-        self,
-        acc: Sequence[Sequence[Register]],
-        row: Sequence[Register],
-        column: Sequence[Pointer],
-        spare: Sequence[Register],
-        group_bytes: int = GROUP_BYTES,
+        self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, group_bytes: int = GROUP_BYTES
     ) -> None:
         even, odd, product = spare[:3]
         for sums, group in zip(acc, column, strict=True):
@@ -137,12 +122,7 @@ class WordsDot(Dot):
                     self.asm.VPADDD(x, x, product)
 
     def one_row(
-        self,
-        acc: Sequence[Register],
-        group: tuple[Pointer, int],
-        weights: Sequence[tuple[Lanes, Pointer]],
-        row: Row,
-        spare: Sequence[Register],
+        self, acc: Row, group: tuple[Pointer, int], weights: Sequence[tuple[Lanes, Pointer]], row: Row, spare: Row
     ) -> None:
         even, odd, product = spare[:3]
         self.broadcast(odd, *group)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from asmdnn.isa.code import Holders
-from asmdnn.isa.effects import effect_of, is_copy
+from asmdnn.isa.effects import effect_of, effect_of_jump, is_copy
+from asmdnn.isa.label import Label
 from asmdnn.isa.memory_operand import Operand, Pointer
 from asmdnn.isa.operands import VECTOR_KINDS, Register, register
 
@@ -56,6 +57,8 @@ class Naming:
         if not operands:
             return effect_of(mnemonic, "", (), "")
         first, *rest = operands
+        if isinstance(first, Label):
+            return effect_of_jump(mnemonic, first.name)
         sources = [self.value(op) for op in rest]
         text = effect_of(mnemonic, self.place(first), sources, self.value(first)) + _masking(first)
         copied = self._named(rest[0]) if rest and is_copy(mnemonic) and not getattr(first, "mask", 0) else None

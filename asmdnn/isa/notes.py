@@ -11,13 +11,12 @@ from sys import _getframe
 from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple
 
+from asmdnn.forking import importing
 from asmdnn.isa.callers import is_own, line_at
 from asmdnn.isa.code import Detail, Holders
-from asmdnn.isa.effects import effect_of_jump
 from asmdnn.isa.encoder import text_of
 from asmdnn.isa.label import Label
 from asmdnn.isa.memory_operand import Pointer
-from asmdnn.isa.naming import Naming
 from asmdnn.isa.operands import Register
 from asmdnn.isa.registers import RegisterFile
 
@@ -135,22 +134,18 @@ class Notes:
         return Detail(note.mnemonic, note.operands, effects[note.number], note.holders, note.path)
 
     def _find_effects(self) -> dict[int, str]:
+        with importing():
+            from asmdnn.isa.naming import Naming  # most processes read no listing
         naming, found = Naming(), {}
         for number in range(0, len(self._log), _FIELDS):
             note = self.at(number)
             if number in self._apart:
-                found[number] = _effect(note, Naming())
+                found[number] = Naming().effect(note.mnemonic, note.operands)
             elif note.mnemonic:
                 naming.hold(note.holders)
-                found[number] = _effect(note, naming)
+                found[number] = naming.effect(note.mnemonic, note.operands)
             elif note.operands:
                 naming.call(*note.operands)
             else:
                 naming.forget_values()
         return found
-
-
-def _effect(note: Note, naming: Naming) -> str:
-    if note.target:
-        return effect_of_jump(note.mnemonic, note.target.name)
-    return naming.effect(note.mnemonic, note.operands)

@@ -96,9 +96,12 @@ class RegisterFile:
         return f"{purpose!r} needs {count} of the {len(self.registers)} {self.title}, {left} are left; taken: {taken}"
 
 
-def general_purpose_file() -> RegisterFile:
-    """All 64-bit registers but rsp and rdi; those that need no saving first."""
-    return RegisterFile("general-purpose registers", (register("r64", n) for n in (*CALLER_SAVED, *CALLEE_SAVED)))
+def scalar_files() -> tuple[RegisterFile, RegisterFile, RegisterFile]:
+    """All 64-bit registers but rsp and rdi, those that need no saving first; k1 to k7, as k0 cannot mask a write; tmm0
+    to tmm7."""
+    general = RegisterFile("general-purpose registers", (register("r64", n) for n in (*CALLER_SAVED, *CALLEE_SAVED)))
+    masks = RegisterFile("mask registers", (register("k", n) for n in range(1, 8)))
+    return general, masks, RegisterFile("tile registers", (register("tmm", n) for n in range(8)))
 
 
 def vector_file(vector_bytes: int, count: int) -> RegisterFile:
@@ -108,16 +111,6 @@ def vector_file(vector_bytes: int, count: int) -> RegisterFile:
         raise InvalidArguments(f"vectors({vector_bytes}, {count}): a vector has 16, 32 or 64 bytes, a CPU 32 at most")
     kind = kinds[vector_bytes]
     return RegisterFile(f"{kind} registers", (register(kind, n) for n in range(count)))
-
-
-def mask_file() -> RegisterFile:
-    """k1 to k7; k0 cannot mask a write."""
-    return RegisterFile("mask registers", (register("k", n) for n in range(1, 8)))
-
-
-def tile_file() -> RegisterFile:
-    """tmm0 to tmm7."""
-    return RegisterFile("tile registers", (register("tmm", n) for n in range(8)))
 
 
 def _flat(taken: Any) -> Iterator[Register]:

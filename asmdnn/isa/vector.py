@@ -11,6 +11,7 @@ from asmdnn.isa.conditions import Conditions
 from asmdnn.isa.counted import Counted
 
 Combine = Callable[[Register, Register, Register], None]
+Row = Sequence[Register]  # of vectors side by side, or of one that takes several
 
 
 def spread_in_four(group: int, part: int) -> int:
@@ -216,13 +217,7 @@ class Vector(Conditions, Counted, Lanes):
         """
         raise NotImplementedError
 
-    def outer_product(
-        self,
-        acc: Sequence[Sequence[Register]],
-        row: Sequence[Register],
-        column: Sequence[Pointer],
-        spare: Sequence[Register],
-    ) -> None:
+    def outer_product(self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row) -> None:
         """acc[i][j] += row[j] * column[i], column[i] being one f32 in memory, broadcast.
 
         Spare registers take turns, so that a broadcast does not wait for the multiplies of the one before.

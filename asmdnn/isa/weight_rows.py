@@ -13,8 +13,8 @@ from struct import pack
 
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.dense import QUARTER_BYTES, dense_of
-from asmdnn.isa.dot_base import GROUP_BYTES, Dot, Row
-from asmdnn.isa.vector import Lanes
+from asmdnn.isa.dot_base import GROUP_BYTES, Dot
+from asmdnn.isa.vector import Lanes, Row
 
 Vectors = Sequence[Row | Sequence[Pointer]]  # of weights, arranged
 

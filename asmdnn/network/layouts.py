@@ -125,8 +125,7 @@ class FormatSearch:
         """Whether another convolution reads the operand after this one."""
         if not is_convolution(group.main) or group.scale is not None:
             return False
-        assert group.main is not None
-        x = group.main.inputs[0]
+        x = group.node.inputs[0]
         others = [reader for reader in self.readers[x] if reader is not group and is_convolution(reader.main)]
         return self.last[x] > self.number and bool(others)
 

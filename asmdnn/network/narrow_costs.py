@@ -70,8 +70,7 @@ class Costs:
 
     def description(self, group: Group, dtype: DataType) -> Description:
         """The main node's product."""
-        node = group.main
-        assert node is not None
+        node = group.node
         if node.op in RECURRENT:
             layer: Description = sequences(self.steps, node, dtype)
             return layer

@@ -64,8 +64,7 @@ def is_convolution(graph: StaticGraph, group: Group) -> bool:
 
 def operands(graph: StaticGraph, makers: dict[str, Group], group: Group) -> list[str]:
     """What it multiplies, as values that are converted; constants are packed once."""
-    assert group.main is not None
-    return [seen(makers, name) for name in group.main.inputs if not graph.is_constant(name)]
+    return [seen(makers, name) for name in group.node.inputs if not graph.is_constant(name)]
 
 
 def seen(makers: dict[str, Group], name: str) -> str:

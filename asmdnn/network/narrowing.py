@@ -158,9 +158,8 @@ class Narrowing:
 
     def operands(self, group: Group) -> list[str]:
         """What a product multiplies, of which weights are no part."""
-        assert group.main is not None
         count = 3 if key_of(group) == ATTENTION else 2 if key_of(group) == "MatMul" else 1
-        return [name for name in group.main.inputs[:count] if name != NOTHING and not self.graph.is_constant(name)]
+        return [name for name in group.node.inputs[:count] if name != NOTHING and not self.graph.is_constant(name)]
 
     def is_f32(self, name: str) -> bool:
         return self.graph.values[name].dtype == np.float32

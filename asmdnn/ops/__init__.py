@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from asmdnn.ops.conv import conv_transpose1d as conv_transpose1d
     from asmdnn.ops.conv import conv_transpose2d as conv_transpose2d
     from asmdnn.ops.conv import conv_transpose3d as conv_transpose3d
-    from asmdnn.ops.conv import pack_conv_transpose_weights as pack_conv_transpose_weights
-    from asmdnn.ops.conv import pack_conv_weights as pack_conv_weights
     from asmdnn.ops.conv_gradients import conv_input_gradient as conv_input_gradient
     from asmdnn.ops.conv_gradients import conv_transpose_input_gradient as conv_transpose_input_gradient
     from asmdnn.ops.conv_gradients import conv_transpose_weight_gradient as conv_transpose_weight_gradient
     from asmdnn.ops.conv_gradients import conv_weight_gradient as conv_weight_gradient
+    from asmdnn.ops.conv_weights import pack_conv_transpose_weights as pack_conv_transpose_weights
+    from asmdnn.ops.conv_weights import pack_conv_weights as pack_conv_weights
     from asmdnn.ops.elementwise import binary as binary
     from asmdnn.ops.elementwise import eltwise as eltwise
     from asmdnn.ops.elementwise import select as select
@@ -87,9 +87,8 @@ MODULES = {
         "conv_transpose1d",
         "conv_transpose2d",
         "conv_transpose3d",
-        "pack_conv_transpose_weights",
-        "pack_conv_weights",
     ),
+    "conv_weights": ("pack_conv_transpose_weights", "pack_conv_weights"),
     "conv_gradients": (
         "conv_input_gradient",
         "conv_transpose_input_gradient",

@@ -2,7 +2,6 @@
 
 import ctypes
 import math
-import threading
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,8 @@ import pytest
 from asmdnn import asm
 from asmdnn.asm import low32, mem
 from asmdnn.errors import InvalidArguments, Unimplemented
+from tests.support.python import python
+from tests.support.together import at_once
 
 INTEGERS = ("int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "bool")
 LEVELS = [level for level in ("avx2", "avx512_core") if not asm.levels.level_of(level).missing()]
@@ -268,22 +269,16 @@ def test_threads_make_a_function_once() -> None:
 
     made: list[int] = []
     found: list[int] = []
-    threads = [threading.Thread(target=lambda: found.append(one.address)) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(lambda _: found.append(one.address), 8)
     assert len(made) == 1
     assert len(set(found)) == 1
 
 
 def test_numpy_free_start() -> None:
     """`import asmdnn.asm` brings neither numpy nor PeachPy."""
-    import subprocess
-    import sys
 
     code = "import asmdnn.asm, sys; print(sorted({'numpy', 'peachpy', 'iced_x86'} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert python(code) == "[]"
 
 
 def test_a_level_that_is_not_here() -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.together import at_once
+
 pytest.importorskip("torch", reason="the torch extra")
 
 import torch
@@ -222,7 +224,6 @@ def test_modules_made_in_inference_mode() -> None:
 
 
 def test_calls_from_several_threads() -> None:
-    import threading
 
     module = nn.Sequential(nn.Linear(6, 3), nn.ReLU()).eval()
     graph = torch.fx.symbolic_trace(module)
@@ -235,11 +236,7 @@ def test_calls_from_several_threads() -> None:
             with torch.no_grad():
                 found[i] = run(inputs[i])[0]
 
-    threads = [threading.Thread(target=call, args=(first,)) for first in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(call)
     assert all(torch.allclose(found[i], module(inputs[i]), atol=1e-6) for i in range(80))
 
 

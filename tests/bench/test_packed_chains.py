@@ -1,9 +1,6 @@
 """Packs of products, functions and chains with tensors, in a process in which PeachPy is not installed."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.cli.main import main
 from asmdnn.primitives.core.packing import read_pack
+from tests.support.python import python
 
 ROOT = Path(__file__).parents[2]
 ENGINE = dnn.Engine(isa="avx2", threads=1, l2_bytes=512 << 10)
@@ -82,12 +80,7 @@ finish()
 
 def result_of(script: str, *arguments: str) -> list[object]:
     """[kernels from the pack, from disk, generated, PeachPy imported] of a new process."""
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "ASMDNN_CACHE": "0"}, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return list(json.loads(done.stdout))
+    return list(json.loads(python(script, *arguments, ASMDNN_CACHE="0")))
 
 
 @pytest.mark.isa("avx2")

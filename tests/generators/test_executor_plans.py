@@ -22,6 +22,7 @@ from tests.primitives.tensors import assert_within, read
 from tests.primitives.test_conv_phases import in_ranges
 from tests.support.blob import CODE, Words, blob_of
 from tests.support.plans import regions_of
+from tests.support.together import at_once
 
 DATA, THREAD_NUM, NUM_THREADS, BARRIER = 0x8000_0000, 0x3000, 0x3010, 0x3020
 PATIENCE_SECONDS = 60
@@ -41,12 +42,7 @@ class Team:
         self.failures: list[BaseException] = []
 
     def run(self, blob: bytes, context: int, regions: list[MemoryRegion]) -> None:
-        call = (blob, context, regions)
-        threads = [threading.Thread(target=self.work, args=(t, *call)) for t in range(max(1, self.size))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(lambda t: self.work(t, blob, context, regions), max(1, self.size))
         if self.failures:
             raise self.failures[0]
 

@@ -10,6 +10,7 @@ from asmdnn.corpus.families import specs_of
 from asmdnn.generators.contract import Spec
 from asmdnn.runtime.kernels import generate
 from tests.generators.codes import exhaustive
+from tests.support.together import at_once
 
 THREADS = 2
 
@@ -28,15 +29,11 @@ def hashes_of_threads(specs: Iterable[Spec]) -> list[dict[str, str]]:
     """What threads get that start together."""
     barrier, results = threading.Barrier(THREADS), []
 
-    def work() -> None:
+    def work(_: int) -> None:
         barrier.wait()
         results.append(hashes(specs))
 
-    threads = [threading.Thread(target=work) for _ in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(work, THREADS)
     return results
 
 

@@ -12,6 +12,7 @@ from asmdnn.isa.assembler import Assembler, Code, low32, mem, register, rsp
 from asmdnn.jit.executable import ExecutableMemory
 from asmdnn.jit.native import ffi
 from tests.isa.decoding import intel_text
+from tests.support.together import at_once
 
 
 def run(code: Code | bytes, *arguments: int) -> list[int]:
@@ -242,11 +243,7 @@ def test_threads_generate_at_once() -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)  # many switches inside every kernel
     try:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        at_once(work)
     finally:
         sys.setswitchinterval(interval)
     assert together == {thread: [alone[(thread + i) % 4] for i in range(4)] for thread in range(4)}

@@ -10,15 +10,10 @@ from asmdnn.isa import immediates
 from asmdnn.isa.assembler import Assembler, mem, register
 from asmdnn.isa.encoder import encoder_of
 from asmdnn.isa.memory_operand import Encode, Operand, Pointer
+from tests.isa.extension_calls import encode
 
 RAX, EAX, K1 = register("r64", 0), register("r32", 0), register("k", 1)
 XMM, YMM, ZMM = register("xmm", 1), register("ymm", 1), register("zmm", 1)
-
-
-def encode(mnemonic: str, *operands: Operand) -> bytes:
-    encoder = encoder_of(mnemonic)
-    assert encoder is not None
-    return bytes(encoder.choose(operands).encode(operands))
 
 
 @pytest.mark.parametrize(

@@ -21,18 +21,13 @@ from asmdnn.isa.encoder import encoder_of, text_of
 from asmdnn.isa.memory_operand import Operand
 from tests.dump.tools import sections
 from tests.isa.decoding import decode, disagreement
+from tests.isa.extension_calls import encode
 from tests.isa.forms import documented_forms, random_operands
 
 RAX, RCX, RBX, R9 = (register("r64", n) for n in (0, 1, 3, 9))
 AL, SIL = register("r8", 0), register("r8", 6)
 XMM, YMM, ZMM = (register(kind, 5) for kind in ("xmm", "ymm", "zmm"))
 K = register("k", 3)
-
-
-def encoded(mnemonic: str, *operands: Operand) -> bytes:
-    encoder = encoder_of(mnemonic)
-    assert encoder is not None
-    return bytes(encoder.choose(operands).encode(operands))
 
 
 def assembled(lines: Sequence[str], folder: Path) -> bytes:
@@ -53,12 +48,12 @@ def test_segments_add_a_prefix_and_nothing_else(segment: str) -> None:
         at = next((i for i, op in enumerate(operands) if hasattr(op, "displacement") and not op.form.in_pool), -1)
         if at < 0 or "MASKMOV" in form.mnemonic:
             continue
-        plain = encoded(form.mnemonic, *operands)
+        plain = encode(form.mnemonic, *operands)
         f = operands[at].form
         there = mem(f.base, operands[at].displacement, index=f.index, scale=f.scale, size=f.size, broadcast=f.broadcast,
                     segment=segment)  # fmt: skip
         there = there.masked(register("k", f.mask)) if f.mask else there
-        code = encoded(form.mnemonic, *operands[:at], there, *operands[at + 1 :])
+        code = encode(form.mnemonic, *operands[:at], there, *operands[at + 1 :])
         assert code[1:] == plain, form
         assert decode(code).segment_prefix == getattr(IcedRegister, segment.upper()), form
         seen += 1
@@ -67,10 +62,10 @@ def test_segments_add_a_prefix_and_nothing_else(segment: str) -> None:
 
 def test_segments_as_the_assembler_writes_them(tmp_path: Path) -> None:
     code = b"".join((
-        encoded("MOV", RAX, mem(None, 0x28, segment="fs")),
-        encoded("MOV", mem(R9, 8, index=RCX, scale=4, size=4, segment="gs"), 7),
-        encoded("VADDPS", YMM, YMM, mem(RBX, 64, segment="fs")),
-        encoded("LOCK_ADD", mem(RAX, size=8, segment="gs"), RCX),
+        encode("MOV", RAX, mem(None, 0x28, segment="fs")),
+        encode("MOV", mem(R9, 8, index=RCX, scale=4, size=4, segment="gs"), 7),
+        encode("VADDPS", YMM, YMM, mem(RBX, 64, segment="fs")),
+        encode("LOCK_ADD", mem(RAX, size=8, segment="gs"), RCX),
     ))  # fmt: skip
     lines = (
         "mov rax, fs:[0x28]", "mov dword ptr gs:[r9 + rcx*4 + 8], 7", "vaddps ymm5, ymm5, fs:[rbx + 64]",
@@ -84,9 +79,9 @@ def test_segments_as_the_assembler_writes_them(tmp_path: Path) -> None:
 def test_high_bytes(number: int, name: str, tmp_path: Path) -> None:
     high, low = high8(register("r64", number)), register("r8", (number + 1) % 4)
     code = b"".join((
-        encoded("MOV", high, low), encoded("ADD", high, mem(RBX, 4)), encoded("MOV", mem(RCX, -9), high),
-        encoded("MOVZX", register("r32", 2), high), encoded("SETZ", high), encoded("CMP", high, 200),
-        encoded("SHR", high, 3), encoded("XCHG", high, low),
+        encode("MOV", high, low), encode("ADD", high, mem(RBX, 4)), encode("MOV", mem(RCX, -9), high),
+        encode("MOVZX", register("r32", 2), high), encode("SETZ", high), encode("CMP", high, 200),
+        encode("SHR", high, 3), encode("XCHG", high, low),
     ))  # fmt: skip
     lines = (
         f"mov {name}, {low}", f"add {name}, [rbx + 4]", f"mov [rcx - 9], {name}", f"movzx edx, {name}", f"setz {name}",
@@ -100,11 +95,11 @@ def test_high_bytes(number: int, name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("other", [SIL, register("r8", 9)])
 def test_high_bytes_are_refused_beside_a_rex_prefix(other: Operand) -> None:
     with pytest.raises(InvalidArguments, match=r"mov ah, .*: ah, ch, dh and bh are not beside"):
-        encoded("MOV", high8(RAX), other)
+        encode("MOV", high8(RAX), other)
     with pytest.raises(InvalidArguments, match="not beside"):
-        encoded("MOVZX", RAX, high8(RAX))
+        encode("MOVZX", RAX, high8(RAX))
     with pytest.raises(InvalidArguments, match="not beside"):
-        encoded("MOV", mem(R9), high8(RAX))
+        encode("MOV", mem(R9), high8(RAX))
     with pytest.raises(InvalidArguments, match="only rax, rcx, rdx and rbx"):
         high8(register("r64", 4))
 
@@ -116,14 +111,14 @@ def test_vex_and_evex_by_choice() -> None:
         if not form.mnemonic.startswith("V") or "GATHER" in form.mnemonic:
             continue
         operands = random_operands(form, random)
-        if encoded(form.mnemonic, *operands)[0] == 0x8F:  # XOP has no other
+        if encode(form.mnemonic, *operands)[0] == 0x8F:  # XOP has no other
             continue
         made = {}
         for suffix, first in (("_VEX", (0xC4, 0xC5)), ("_EVEX", (0x62,))):
             if encoder_of(f"{form.mnemonic}{suffix}") is None:
                 continue
             try:
-                code = encoded(f"{form.mnemonic}{suffix}", *operands)
+                code = encode(f"{form.mnemonic}{suffix}", *operands)
             except InvalidArguments:
                 continue
             assert code[0] in first
@@ -138,9 +133,9 @@ def test_the_choice_says_what_it_lacks() -> None:
     assert encoder_of("ADD_EVEX") is None
     assert encoder_of("VFOO_EVEX") is None
     with pytest.raises(InvalidArguments, match="does not exist: the forms are"):
-        encoded("VADDPS_VEX", ZMM, ZMM, ZMM)
+        encode("VADDPS_VEX", ZMM, ZMM, ZMM)
     with pytest.raises(InvalidArguments, match="does not exist"):
-        encoded("VADDPS_VEX", XMM.masked(K), XMM, XMM)
+        encode("VADDPS_VEX", XMM.masked(K), XMM, XMM)
     assert text_of("VADDPS_EVEX", (XMM, XMM, XMM)) == "vaddps xmm5, xmm5, xmm5"
 
 

@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +11,7 @@ import pytest
 from asmdnn.errors import Unimplemented
 from asmdnn.isa import peachpy_forms
 from asmdnn.isa.assembler import Assembler, mem, register
+from tests.support.python import python
 
 
 def test_importing_isa_loads_no_peachpy() -> None:
@@ -20,8 +20,7 @@ def test_importing_isa_loads_no_peachpy() -> None:
         "asmdnn.isa.cpu.cpu_features(), asmdnn.isa.assembler.mem(asmdnn.isa.assembler.rsp, 8)\n"
         "print([name for name in sys.modules if name.split('.')[0] == 'peachpy'])"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+    assert python(program) == "[]"
 
 
 def test_status_here() -> None:

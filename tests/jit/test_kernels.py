@@ -2,8 +2,6 @@
 
 import gc
 import os
-import subprocess
-import sys
 import threading
 import warnings
 import weakref
@@ -18,6 +16,7 @@ from asmdnn.jit.digests import digest_of, source_digest
 from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore, default_store
+from tests.support.python import python
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,19 +185,7 @@ def test_the_key_is_the_same_in_every_process() -> None:
         "from tests.jit.test_kernels import AnswerSpec, Generator, KernelCache\n"
         "print(KernelCache(Generator(), None).key(AnswerSpec(1)))"
     )
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", script],
-            env=environment | {"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1
+    assert len({python(script, PYTHONHASHSEED=seed) for seed in ("1", "2")}) == 1
 
 
 @pytest.mark.parametrize(
@@ -279,5 +266,4 @@ assert run(cache.load([AnswerSpec(2)])[0]) == 2
 
 
 def test_a_forked_child_uses_the_cache() -> None:
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    subprocess.run([sys.executable, "-c", FORK], env=environment, check=True, timeout=60)
+    python(FORK)

@@ -1,14 +1,13 @@
 """C functions by name: pointers that outlive the library object, and no C parser."""
 
 import gc
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from asmdnn.jit import native
 from asmdnn.jit.native import address, ffi, function, open_library
+from tests.support.python import python
 
 
 def test_a_function_can_be_called_after_its_library_object_is_gone() -> None:
@@ -34,5 +33,4 @@ def test_importing_jit_and_threads_loads_neither_a_c_parser_nor_peachpy() -> Non
         "import asmdnn.jit.kernels, asmdnn.runtime.threads\n"
         "print([name for name in ('pycparser', 'cffi', 'peachpy', 'numpy') if name in sys.modules])"
     )
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
-    assert output.strip() == "[]"
+    assert python(code) == "[]"

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.operators.definition import listed
 from asmdnn.network.operators.table import operator_of
@@ -17,6 +18,18 @@ def random(*shape: int) -> np.ndarray:
 
 def engine(threads: int = 1, isa: str = "avx2") -> dnn.Engine:
     return dnn.Engine(isa=isa, threads=threads, l2_bytes=512 << 10, machine="zen3")
+
+
+def compiled(net: dnn.Network) -> CompiledSegment:
+    """The only segment of a network that is native as a whole."""
+    (segment,) = net.segments
+    assert isinstance(segment, CompiledSegment)
+    return segment
+
+
+def implementations(net: dnn.Network) -> list[str]:
+    """Of its primitives but for reorders, without levels."""
+    return [step.pd.implementation.split(":")[0] for step in compiled(net).steps if not step.is_reorder]
 
 
 def reference(net: dnn.Network, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -37,22 +37,11 @@ class Bytes(NamedTuple):
         return float(self.scale) * self.off
 
 
-class RandomFile:
-    """One or two inputs as bytes, and what operators add."""
+class FileNodes:
+    """Nodes and constants in the making."""
 
-    def __init__(self, seed: int) -> None:
-        self.chance = Chance(seed)
-        self.nodes, self.constants, self.values = list[Any](), list[Any](), list[Bytes]()
-        self.read, self.feeds, self.inputs = set[str](), dict[str, np.ndarray](), list[Any]()
-        for name in "xy"[: self.chance.number(1, 2)]:
-            self.add_input(name)
-
-    def add_input(self, name: str) -> None:
-        dims = self.chance.one_of(*(IMAGES if self.chance.is_so(0.7) else ROWS))
-        x = self.feeds[name] = self.chance.array(*dims)
-        self.inputs.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims))
-        self.quantise(name, dims, 0.0, abs(x).max())
-        self.values[-1] = self.values[-1]._replace(off=0.0)
+    def __init__(self) -> None:
+        self.nodes, self.constants = list[Any](), list[Any]()
 
     def constant(self, data: Any) -> str:
         name = f"c{len(self.constants)}"
@@ -63,6 +52,24 @@ class RandomFile:
         result = f"t{len(self.nodes)}"
         self.nodes.append(onnx.helper.make_node(op, inputs, [result], f"{op} {result}", domain=domain, **attributes))
         return result
+
+
+class RandomFile(FileNodes):
+    """One or two inputs as bytes, and what operators add."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.chance, self.values = Chance(seed), list[Bytes]()
+        self.read, self.feeds, self.inputs = set[str](), dict[str, np.ndarray](), list[Any]()
+        for name in "xy"[: self.chance.number(1, 2)]:
+            self.add_input(name)
+
+    def add_input(self, name: str) -> None:
+        dims = self.chance.one_of(*(IMAGES if self.chance.is_so(0.7) else ROWS))
+        x = self.feeds[name] = self.chance.array(*dims)
+        self.inputs.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims))
+        self.quantise(name, dims, 0.0, abs(x).max())
+        self.values[-1] = self.values[-1]._replace(off=0.0)
 
     def value(self, fits: Callable[[Bytes], Any] = lambda x: True) -> Bytes | None:
         found = [x for x in self.values if fits(x)]

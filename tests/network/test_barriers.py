@@ -13,7 +13,7 @@ from asmdnn.network.compiled import CompiledSegment
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import barriers_before
-from tests.network.nets import engine, random, reference
+from tests.network.nets import compiled, engine, random, reference
 
 LEVELS = ("avx2", "avx512_core")
 DIMS = (1, 16, 12, 12)
@@ -31,12 +31,6 @@ def branches(threads: int = 2, isa: str = "avx2", l2_bytes: int = 512 << 10) -> 
         ends.append(y)
     made = replace(engine(threads, isa), l2_bytes=l2_bytes)
     return g.compile(y=ends[0] * ends[1], engine=made)
-
-
-def compiled(net: dnn.Network) -> CompiledSegment:
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
-    return segment
 
 
 def names(segment: CompiledSegment) -> list[str]:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.compiled import CompiledSegment
-from tests.network.nets import engine
+from tests.network.nets import compiled, engine
 
 pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
@@ -38,8 +37,7 @@ def test_against_onnxruntime(name: str) -> None:
     for found, wanted in zip(net.run(feeds).values(), session.run(None, feeds), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=RELATIVE * np.abs(wanted).max())
     assert all(difference.fits for difference in net.verify(feeds))
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     assert any(step.label.startswith("Attention") for step in segment.steps) == (name in ATTENTION)
 
 

@@ -19,7 +19,7 @@ from asmdnn.network.lowering.table import lower
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from tests.network import wire
-from tests.network.nets import random, reference, residual_graph
+from tests.network.nets import compiled, random, reference, residual_graph
 
 LEVELS = ("avx2", "avx512_core")
 Made = tuple[dnn.Graph, dict[str, Symbol]]
@@ -76,12 +76,6 @@ NETS = (normed, delivered, shared, repeated, residual_graph)
 def planned(make: Make, isa: str, threads: int = 1) -> dnn.Network:
     g, outputs = make()
     return g.compile(**outputs, engine=engine(isa, threads))
-
-
-def compiled(net: dnn.Network) -> CompiledSegment:
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
-    return segment
 
 
 def formats(segment: CompiledSegment) -> list[str]:

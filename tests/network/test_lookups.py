@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.compiled import CompiledSegment
-from tests.network.nets import engine
+from tests.network.nets import compiled, engine
 from tests.support.drawing import RANDOM
 
 TYPES = (np.float32, np.int64, np.bool_)
@@ -17,8 +16,7 @@ def check(op: str, x: Any, indices: Any, wanted: Any, is_constant: bool, **words
     g = dnn.Graph()
     numbers = indices if is_constant else g.input("i", indices.shape, indices.dtype)
     net = g.compile(y=g.apply(op, g.input("x", x.shape, x.dtype), numbers, **words), engine=engine(2))
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     assert "gather:avx2" in [step.pd.implementation for step in segment.steps]
     net.check()
     found = net.run({"x": x} | ({} if is_constant else {"i": indices}))["y"]

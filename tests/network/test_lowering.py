@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.compiled import CompiledSegment
-from tests.network.nets import engine, random
+from tests.network.nets import compiled, engine, implementations, random
 from tests.network.test_network import check_values
 
 Make = Callable[[dnn.Graph, Any], Any]
@@ -23,16 +22,9 @@ def built(make: Make, dims: tuple[int, ...], isa: str = "avx2") -> dnn.Network:
     return g.compile(engine=engine(isa=isa), **{f"y{i}": symbol for i, symbol in enumerate(outputs)})
 
 
-def implementations(net: dnn.Network) -> list[str]:
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
-    return [step.pd.implementation.split(":")[0] for step in segment.steps if not step.is_reorder]
-
-
 def descriptions(net: dnn.Network) -> list[str]:
     """By their classes."""
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     return [type(step.pd.desc).__name__ for step in segment.steps if not step.is_reorder]
 
 
@@ -230,8 +222,7 @@ def test_concatenated_branches(images: int, channels: tuple[int, int]) -> None:
 
     net = built(make, (images, 3, 6, 7))
     net.check()
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     inner = [step for step in segment.steps if step.is_reorder and not step.buffers["dst"].startswith("result ")]
     assert bool(inner) == (images > 1 or channels != (16, 24))
     check_values(net, {"x": random(images, 3, 6, 7)})

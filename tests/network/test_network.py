@@ -13,7 +13,7 @@ from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.running import Runner
 from asmdnn.planning.coverage import PlanError
 from tests.network import wire
-from tests.network.nets import engine, random, reference, residual_graph
+from tests.network.nets import compiled, engine, random, reference, residual_graph
 
 LEVELS = ("avx2", "avx512_core")
 RELATIVE = 1e-5  # of the largest value: sums of some thousand products of f32
@@ -45,8 +45,7 @@ def test_what_is_fused(isa: str) -> None:
     """Batch norm in weights, hardswish and the residual as post-ops, branches without a pass of their own."""
     net = residual(isa=isa)
     net.check()
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     labels = [step.label for step in segment.steps if not step.is_reorder]
     assert labels == [
         "Conv 'stem' + Add, Clip, Mul, Div",
@@ -92,8 +91,7 @@ def test_memory_is_shared_by_what_is_not_alive_together() -> None:
     for i in range(6):
         y = g.apply("Conv", y, random(16, 16, 3, 3), pads=(1, 1, 1, 1), name=f"layer {i}")
     net = g.compile(engine=engine(), y=y, x_again=x + 1.0)
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     layout, size = segment.layout, 4 * 16 * 32 * 32
     assert layout.arena_bytes <= 4 * size
     net.check()
@@ -323,8 +321,7 @@ def test_every_group_is_verified_and_timed() -> None:
     assert all(difference.fits for difference in found), list(map(str, found))
     assert max(difference.difference / difference.bound for difference in found) > 1e-4, "the bounds say something"
     lines = net.profile(feeds, repeats=2).splitlines()
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     assert len(lines) == 1 + len(segment.steps)
     with pytest.raises(dnn.InvalidArguments):
         net.verify({})

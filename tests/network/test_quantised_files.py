@@ -9,6 +9,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine
+from tests.network.random_quantised import FileNodes
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
@@ -16,18 +17,12 @@ MICROSOFT = "com.microsoft"
 UNEQUAL = 0.02  # share of results that are a step away from onnxruntime's
 
 
-class File:
-    """Nodes and constants in the making."""
+class File(FileNodes):
+    """With constants of integers."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.random = np.random.default_rng(5)
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-
-    def constant(self, data: Any) -> str:
-        name = f"c{len(self.constants)}"
-        self.constants.append(onnx.numpy_helper.from_array(np.asarray(data), name))
-        return name
 
     def scale(self, number: float) -> str:
         return self.constant(np.float32(number))
@@ -37,11 +32,6 @@ class File:
 
     def bytes(self, *dims: int) -> str:
         return self.constant(self.random.integers(-127, 128, dims).astype(np.int8))
-
-    def node(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        result = f"t{len(self.nodes)}"
-        self.nodes.append(onnx.helper.make_node(op, inputs, [result], f"{op} {result}", domain=domain, **attributes))
-        return result
 
     def model(self, y: str, dims: tuple[int, ...] = (1, 3, 10, 10), y_type: int = onnx.TensorProto.UINT8) -> bytes:
         values = onnx.helper.make_tensor_value_info

@@ -7,9 +7,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.network.building import Symbol
-from asmdnn.network.compiled import CompiledSegment
 from asmdnn.primitives.pooling.description import PoolingForward
-from tests.network.nets import engine, random, reference
+from tests.network.nets import compiled, engine, implementations, random, reference
 
 Make = Callable[[dnn.Graph, Symbol], Symbol]
 ROWS = (2, 5, 12)
@@ -20,12 +19,6 @@ LARGE = 30.0  # a mean so much larger than the deviations costs E[x^2] - mean^2 
 def built(make: Make, dims: tuple[int, ...]) -> dnn.Network:
     g = dnn.Graph()
     return g.compile(y=make(g, g.input("x", dims)), engine=engine())
-
-
-def implementations(net: dnn.Network) -> list[str]:
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
-    return [step.pd.implementation.split(":")[0] for step in segment.steps if not step.is_reorder]
 
 
 def check(net: dnn.Network, x: np.ndarray) -> None:
@@ -104,8 +97,7 @@ def pool(
 )
 def test_padding_in_front_of_poolings(make: Make, is_one: bool) -> None:
     net = built(make, IMAGE)
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     assert ("Pad" not in [node.op for step in segment.steps for node in step.nodes]) == is_one
     assert sum(isinstance(step.pd.desc, PoolingForward) for step in segment.steps) == 1
     x = random(*IMAGE)
@@ -197,8 +189,7 @@ def halves(g: dnn.Graph, x: Symbol, order: tuple[int, int]) -> Symbol:
 @pytest.mark.parametrize(("order", "copies"), [((0, 1), 0), ((1, 0), 2)])
 def test_pieces_after_one_another_are_joined_where_they_lie(order: tuple[int, int], copies: int) -> None:
     net = built(lambda g, x: halves(g, x, order), (1, 3, 9, 8))
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     assert sum("reorder" in step.label and "Slice" in step.label for step in segment.steps) == copies
     check(net, random(1, 3, 9, 8))
 

@@ -4,8 +4,6 @@ import hashlib
 import json
 import mmap
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.jit import image_file
 from asmdnn.network import saved
 from tests.network.nets import engine, random, residual_graph
+from tests.support.python import python
 
 ROOT = Path(__file__).parents[2]
 HEADER_BYTES = 64
@@ -113,12 +112,8 @@ def ends(line: str) -> tuple[int, int, str]:
 def test_a_process_without_peachpy_and_planners(net: dnn.Network, file: Path, tmp_path: Path, threads: int) -> None:
     x = random(1, 3, 16, 16)
     np.save(tmp_path / "x.npy", x)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(file), str(threads), str(tmp_path / "x.npy"), str(tmp_path / "y.npz")],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "ASMDNN_CACHE": "0"}, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == ["asmdnn.primitives.core", "asmdnn.primitives.core.engine"]
+    said = python(SCRIPT, file, threads, tmp_path / "x.npy", tmp_path / "y.npz", ASMDNN_CACHE="0")
+    assert json.loads(said) == ["asmdnn.primitives.core", "asmdnn.primitives.core.engine"]
     found = np.load(tmp_path / "y.npz")
     for name, array in net.run({"x": x}).items():
         np.testing.assert_array_equal(found[name], array)

@@ -2,10 +2,7 @@
 
 import copy
 import json
-import os
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +14,8 @@ from asmdnn.network.open import OpenNetwork
 from asmdnn.network.saved_shapes import open_network
 from asmdnn.runtime.kernels import kernel_cache
 from tests.network.nets import engine, random
-from tests.network.test_saved import ROOT, SCRIPT
+from tests.network.test_saved import SCRIPT
+from tests.support.python import python
 
 pytestmark = pytest.mark.isa("avx2")
 
@@ -87,12 +85,8 @@ def test_saved_again_pickled_and_copied(file: Path, tmp_path: Path) -> None:
 def test_a_process_without_peachpy_and_planners(net: OpenNetwork, file: Path, tmp_path: Path) -> None:
     x = random(*SHAPES[2])
     np.save(tmp_path / "x.npy", x)
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(file), "1", str(tmp_path / "x.npy"), str(tmp_path / "y.npz")],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "ASMDNN_CACHE": "0"}, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == ["asmdnn.primitives.core", "asmdnn.primitives.core.engine"]
+    said = python(SCRIPT, file, 1, tmp_path / "x.npy", tmp_path / "y.npz", ASMDNN_CACHE="0")
+    assert json.loads(said) == ["asmdnn.primitives.core", "asmdnn.primitives.core.engine"]
     np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["y"], net(x))
 
 

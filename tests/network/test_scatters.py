@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.compiled import CompiledSegment
-from tests.network.nets import engine
+from tests.network.nets import compiled, engine
 from tests.support.drawing import RANDOM
 
 X = np.random.default_rng(11).standard_normal((4, 6, 5)).astype(np.float32)
@@ -26,8 +25,7 @@ def combined(places: tuple[Any, ...], x: Any, updates: Any, reduction: str) -> A
 
 def scatters(net: dnn.Network) -> int:
     """How many, all in one native segment."""
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     return [step.pd.implementation for step in segment.steps].count("scatter:avx2")
 
 

@@ -7,15 +7,10 @@ import pytest
 
 import asmdnn as dnn
 from tests.network.nets import engine, random
-from tests.support.drawing import RANDOM
+from tests.support.drawing import integers
 
 pytestmark = pytest.mark.isa("avx2")
 SCALES = np.random.default_rng(5).uniform(0.01, 0.1, 5).astype(np.float32)
-
-
-def integers(dtype: Any, *dims: int) -> Any:
-    info = np.iinfo(dtype)
-    return RANDOM.integers(info.min, info.max, dims, dtype, endpoint=True)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])

@@ -10,23 +10,16 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.state_proof import check_states
 from asmdnn.planning.coverage import PlanError
 from tests.network import wire
-from tests.network.nets import engine, random
+from tests.network.nets import compiled, engine, random
 
 pytestmark = pytest.mark.isa("avx2")
 
 
-def compiled_of(net: dnn.Network) -> CompiledSegment:
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
-    return segment
-
-
 def reorders(net: dnn.Network) -> int:
-    return sum(step.is_reorder for step in compiled_of(net).steps)
+    return sum(step.is_reorder for step in compiled(net).steps)
 
 
 def trained(threads: int = 1) -> dnn.Network:
@@ -129,12 +122,12 @@ def test_what_reads_both_sides_in_the_wrong_order_is_refused() -> None:
 
 
 def test_the_proof_finds_writes_that_come_too_early() -> None:
-    joined = compiled_of(trained()).joined
+    joined = compiled(trained()).joined
     check_states(joined)
     backwards = replace(joined.plan, phases=tuple(reversed(joined.plan.phases)))
     with pytest.raises(PlanError, match="state w is written before its last reader is done"):
         check_states(replace(joined, plan=backwards))
-    joined = compiled_of(cached()).joined
+    joined = compiled(cached()).joined
     backwards = replace(joined.plan, phases=tuple(reversed(joined.plan.phases)))
     with pytest.raises(PlanError, match="state k is read before it is written"):
         check_states(replace(joined, plan=backwards))

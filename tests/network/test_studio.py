@@ -10,13 +10,12 @@ import pytest
 import asmdnn as dnn
 from asmdnn.cli import studio
 from asmdnn.cli.main import main
-from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.studio.page import html_of
 from asmdnn.network.studio.variants import part_cycles, together, variant_of
 from asmdnn.planning.phase import Phase, View
 from tests.explain.test_html import Page
 from tests.network import wire
-from tests.network.nets import random, residual_graph
+from tests.network.nets import compiled, random, residual_graph
 from tests.network.test_tools import WORDS
 
 DATA = re.compile(r'<script id="variants" type="application/json">(.*?)</script>', re.DOTALL)
@@ -47,8 +46,7 @@ def test_threads_wait_only_at_barriers() -> None:
 @pytest.mark.parametrize("threads", (1, 2, 3))
 def test_a_variant_says_what_its_plan_says(threads: int) -> None:
     planned = residual(threads).planned()
-    (segment,) = planned.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(planned)
     found = variant_of(planned, "f32")
     assert (found.machine, found.threads, found.precision) == ("zen3", threads, "f32")
     assert found.cycles_alone == segment.plan.cycles == sum(step.cycles for step in found.steps)

@@ -13,7 +13,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.page.model import boxes_of, moments_of, rows_of
 from tests.explain.test_html import Page
-from tests.network.nets import engine, random, residual_graph
+from tests.network.nets import compiled, engine, random, residual_graph
 
 LEVELS = ("avx2", "avx512_core")
 
@@ -33,8 +33,7 @@ def test_a_page_is_well_formed_and_alone(isa: str) -> None:
     page = Page(text)
     assert not re.search(r"(src|href)=['\"]?(https?:|//)|@import|url\(", text)
     assert len(page.ids()) == len(set(page.ids()))
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     boxes = [attributes for tag, attributes in page.elements if tag == "rect"]
     assert len(boxes) == len(segment.layout.arena)
     rows = [attributes for tag, attributes in page.elements if tag == "tr" and "data-step" in attributes]

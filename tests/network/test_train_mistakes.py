@@ -1,6 +1,5 @@
 """What no step can be made of, or no step can do: one sentence each, and nothing has changed."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ import asmdnn as dnn
 from asmdnn import optim
 from tests.network.nets import engine
 from tests.network.wire import graph, model, node
+from tests.support.together import at_once
 
 pytestmark = pytest.mark.isa("avx2")
 ONES = np.ones((2, 4), np.float32)
@@ -92,18 +92,14 @@ def test_steps_at_once() -> None:
     """A second call is refused, or waits its turn; none is lost."""
     step, refused = step_of(same), list[str]()
 
-    def several() -> None:
+    def several(_: int) -> None:
         for _ in range(200):
             try:
                 step(x=ONES)
             except dnn.InvalidArguments as error:
                 refused.append(str(error))
 
-    threads = [threading.Thread(target=several) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(several, 3)
     assert step.steps + len(refused) == 600
     assert all("another call of it runs" in message for message in refused)
 

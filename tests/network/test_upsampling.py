@@ -7,8 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.network.building import Symbol
-from asmdnn.network.compiled import CompiledSegment
-from tests.network.nets import engine, random, reference
+from tests.network.nets import compiled, engine, random, reference
 
 NONE = np.zeros(0, np.float32)
 BF16 = "avx512_core_bf16"
@@ -17,8 +16,7 @@ ROUNDED = 0.03  # of the largest value: a handful of roundings to 8 bits one aft
 
 def pixels(net: dnn.Network, kind: str = "Conv") -> list[tuple[int, ...]]:
     """Of the results of its convolutions, or of other nodes, in order."""
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     steps = [step for step in segment.steps if any(node.op == kind for node in step.nodes)]
     return [step.pd.plan.tensors["dst"].dims[2:] for step in steps]
 
@@ -129,8 +127,7 @@ def stays(change: dict[str, Any]) -> dnn.Network:
 def test_what_stays_behind(change: dict[str, Any]) -> None:
     """Windows, steps, padding and groups; shares below 0; what saves nothing; and an image that others read."""
     net = stays(change)
-    (segment,) = net.segments
-    assert isinstance(segment, CompiledSegment)
+    segment = compiled(net)
     kinds = [node.op for step in segment.steps for node in step.nodes if node.op in ("Conv", "Resize")]
     assert kinds == ["Resize", "Conv"]
     check(net)

@@ -25,6 +25,7 @@ from tests.network import wire
 from tests.network.nets import engine
 from tests.network.valid_nodes import NODES, ValidNode
 from tests.network.wrong_models import RAN
+from tests.support.python import python
 from tests.test_imports import ROOT
 
 QUICK, SLOW, CHUNK = 300, 10_000, 2_500
@@ -241,11 +242,9 @@ print(small.run(feeds)["z"])
 @pytest.mark.isa("avx2")
 def test_results_that_memory_does_not_hold() -> None:
     """In native parts, in numpy's, and where each primitive is called by itself; another network still runs."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "1"}
-    process = subprocess.run([sys.executable, "-c", WITHOUT_MEMORY], env=environment, capture_output=True, text=True)
-    assert process.returncode == 0, process.stderr
+    said = python(WITHOUT_MEMORY, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
     native, numpy = ["OutOfMemory", "OutOfMemory"], ["OutOfMemory", "True"]
-    assert process.stdout.split() == [*native, *numpy, "[[8193.]]"]
+    assert said.split() == [*native, *numpy, "[[8193.]]"]
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

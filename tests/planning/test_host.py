@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,6 +18,7 @@ from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_AMX, AVX
 from asmdnn.planning import host
 from asmdnn.planning.machine import MACHINES, machine_of
 from tests.primitives.conv_case import case_of
+from tests.support.python import python
 
 ROOT = Path(__file__).parents[2]
 CASE = case_of("mb1ic8ih4oc16oh4kh3ph1 any any bias relu")
@@ -165,8 +164,4 @@ def test_what_this_cpu_has_is_not_executed_where_the_machine_lacks_it(monkeypatc
 
 def test_a_process_acts_as_another_machine() -> None:
     script = "import asmdnn; e = asmdnn.Engine(); print(e.isa, e.l2_bytes, e.machine)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=os.environ | {"PYTHONPATH": str(ROOT), "ASMDNN_MACHINE": "skylake_sp"},
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.stdout.split() == ["avx512_core", "1048576", "skylake_sp"], done.stderr
+    assert python(script, ASMDNN_MACHINE="skylake_sp").split() == ["avx512_core", "1048576", "skylake_sp"]

@@ -10,7 +10,7 @@ from asmdnn.primitives.core.description import Description
 from tests.primitives.conv_case import MACHINE
 from tests.primitives.guarded import check_at_pages, guarded_tensors
 from tests.primitives.tensors import assert_within, filling, holding, read
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 
 Arrays = Mapping[str, np.ndarray]  # by the names of arguments
 Results = Mapping[str, Any]
@@ -18,9 +18,7 @@ THREADS = (1, 2, 3, 7)
 
 
 def proved(desc: Description, isa: str, threads: int = 1, attr: dnn.Attr | None = None) -> dnn.PrimitiveDesc:
-    pd = dnn.primitive_desc(desc, attr or dnn.Attr(), dnn.Engine(isa=isa, machine=MACHINE, threads=threads))
-    pd.plan.check()
-    return pd
+    return proved_desc(desc, attr or dnn.Attr(), dnn.Engine(isa=isa, machine=MACHINE, threads=threads))
 
 
 def memories_of(pd: dnn.PrimitiveDesc, arrays: Arrays) -> dict[str, dnn.Memory]:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 import asmdnn as dnn
 from tests.primitives.tensors import assert_within, bits, holding, read
+from tests.support.plans import proved_desc
 
 Floats = npt.NDArray[np.float32]
 MACHINE = "zen3"  # plans are the same wherever the tests run
@@ -74,9 +75,7 @@ def layout(dims: tuple[int, ...], word: str) -> dnn.MemoryDesc:
 
 def planned(case: MatmulCase, isa: str, threads: int = 1) -> dnn.PrimitiveDesc:
     """The plan, proven."""
-    pd = dnn.primitive_desc(case.desc(), case.attr(), case.engine(isa, threads))
-    pd.plan.check()
-    return pd
+    return proved_desc(case.desc(), case.attr(), case.engine(isa, threads))
 
 
 def make_data(pd: dnn.PrimitiveDesc, integers: bool, seed: int = 0) -> dict[str, Floats]:

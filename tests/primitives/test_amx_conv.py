@@ -11,7 +11,7 @@ from asmdnn.planning.tuning import DEFAULT
 from asmdnn.types import DataType
 from tests.primitives.test_amx_matmul import ALWAYS
 from tests.primitives.typed_conv import TypedConv, computed, holding, numbers, stored
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 
 ISA = AVX512_CORE_AMX.name
 EMULATED = pytest.mark.emulated(ISA)
@@ -21,9 +21,7 @@ BF16, U8, S8 = (dnn.bf16, dnn.bf16, dnn.f32), (dnn.u8, dnn.s8, dnn.s32), (dnn.s8
 
 def planned(case: TypedConv, tuning: Any = ALWAYS) -> dnn.PrimitiveDesc:
     engine = dnn.Engine(isa=ISA, threads=1, l2_bytes=512 << 10, machine="zen3", tuning=tuning)
-    pd = dnn.primitive_desc(case.desc(), case.attr, engine)
-    pd.plan.check()
-    return pd
+    return proved_desc(case.desc(), case.attr, engine)
 
 
 def difference(case: TypedConv, pd: dnn.PrimitiveDesc) -> float:

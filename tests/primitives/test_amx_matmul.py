@@ -13,7 +13,7 @@ from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import DEFAULT
 from asmdnn.primitives.products.amx import call_cycles
 from tests.primitives.typed_case import TypedCase, compare, memories_of
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 
 C = TypedCase
 ISA = AVX512_CORE_AMX.name
@@ -73,9 +73,7 @@ def test_zero_points(src: str) -> None:
 
 def planned(src: Any, weights: Any, dst: Any, **fields: Any) -> dnn.PrimitiveDesc:
     engine = dnn.Engine(isa=ISA, threads=1, l2_bytes=2 << 20, machine="sapphire_rapids", **fields)
-    pd = dnn.primitive_desc(dnn.MatMul(src, weights, dst), engine=engine)
-    pd.plan.check()
-    return pd
+    return proved_desc(dnn.MatMul(src, weights, dst), engine=engine)
 
 
 @EMULATED
@@ -182,8 +180,7 @@ def test_f32_may_be_rounded_for_tiles() -> None:
     sizes = (((256, 768), "ab"), ((768, 768), "any"), ((256, 768), "ab"))
     f32 = [dnn.MemoryDesc(dims, dnn.f32, tag) for dims, tag in sizes]
     engine = dnn.Engine(isa=ISA, threads=1, l2_bytes=2 << 20, machine="sapphire_rapids")
-    pd = dnn.primitive_desc(dnn.MatMul(*f32), dnn.Attr(fpmath_mode="bf16"), engine)
-    pd.plan.check()
+    pd = proved_desc(dnn.MatMul(*f32), dnn.Attr(fpmath_mode="bf16"), engine)
     assert "amx" in pd.implementation and pd.implementation.startswith("bf16")
 
 
@@ -197,8 +194,7 @@ def test_inner_products(types: str) -> None:
         dnn.MemoryDesc((20, 16, 2, 3), src, "any"), dnn.MemoryDesc((40, 16, 2, 3), weights, "any"),
         dnn.MemoryDesc((20, 40), dst, "any"),
     )  # fmt: skip
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=ISA, threads=1, machine="zen3", tuning=ALWAYS))
-    pd.plan.check()
+    pd = proved_desc(desc, engine=dnn.Engine(isa=ISA, threads=1, machine="zen3", tuning=ALWAYS))
     assert pd.implementation == f"amx+tiles:{ISA}"
     data = case.data()
     memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}

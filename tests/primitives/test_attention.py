@@ -8,7 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.softmax import attention
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 from tests.support.tuning import tuned
 
 INFERENCE = dnn.PropKind.forward_inference
@@ -63,8 +63,7 @@ def test_plans(planned_isa: str, causal: bool) -> None:
     dst = dnn.MemoryDesc((2, 4, 40, 8), dnn.f32, "abcd")
     desc = dnn.AttentionForward(INFERENCE, *map(plain, (query, key, value)), dst, causal=causal)
     with tuned("attention", most_rows=16):
-        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=planned_isa, threads=2, machine="zen3"))
-    pd.plan.check()
+        pd = proved_desc(desc, engine=dnn.Engine(isa=planned_isa, threads=2, machine="zen3"))
     assert pd.implementation == f"attention:{planned_isa}"
     assert pd.plan.per_part == ("scores",)
 
@@ -90,8 +89,7 @@ def test_few_rows(isa: str, case: tuple[int, ...], by_rows: bool) -> None:
     strides = tuple(step // 4 for step in key.strides)
     descs = plain(query), dnn.MemoryDesc(key.shape, dnn.f32, strides=strides, offset0=3), plain(value)
     desc = dnn.AttentionForward(INFERENCE, *descs, dnn.MemoryDesc((*query.shape[:3], value.shape[3]), dnn.f32, "abcd"))
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, machine="zen3"))
-    pd.plan.check()
+    pd = proved_desc(desc, engine=dnn.Engine(isa=isa, machine="zen3"))
     assert pd.implementation == f"few_rows:{isa}"
     packs = by_rows and (rows * heads > 3 * groups or key.shape[3] < 8)
     assert [name for name in pd.plan.scratch_bytes if "packed" in name] == ["packed keys"] * packs
@@ -191,8 +189,7 @@ def test_plans_of_bf16(level: str, name: str) -> None:
     """For every level: what is multiplied, and what may be touched; query alone is converted in front."""
     desc = dnn.MemoryDesc((2, 4, 40, 17), dnn.bf16, "abcd")
     attention, engine = dnn.AttentionForward(INFERENCE, desc, desc, desc, desc), dnn.Engine(isa=level, machine="zen3")
-    pd = dnn.primitive_desc(attention, engine=engine)
-    pd.plan.check()
+    pd = proved_desc(attention, engine=engine)
     assert pd.implementation == name
     in_parts = level == "avx512_core_bf16"
     assert ("rounded scores" in pd.plan.per_part) == in_parts

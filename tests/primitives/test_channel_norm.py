@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.definitions.normalization import by_channels, by_groups
 from asmdnn.definitions.normalization import moments as statistics
 from asmdnn.definitions.normalization import normalized as norm
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 from tests.support.tuning import tuned
 
 INFERENCE = dnn.PropKind.forward_inference
@@ -50,8 +50,7 @@ def described(dims: tuple[int, ...], tag: str, groups: int | None, kept: bool = 
 def test_layouts(isa: str, dims: tuple[int, ...], tag: str, groups: int | None, kind: str) -> None:
     desc = described(dims, tag, groups, kind != "computed", kind == "given")
     with tuned("reduction", row_elements=9, chunk_elements=40, merged=3):
-        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
-    pd.plan.check()
+        pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
     assert pd.implementation.removeprefix("reorder+") == f"{'group' if groups else 'batch'}_norm:{isa}"
     memories = {
         name: dnn.Memory.from_numpy(np.abs(numbers(*d.dims, seed=i)) + np.float32(0.25), d)
@@ -74,8 +73,7 @@ def test_layouts(isa: str, dims: tuple[int, ...], tag: str, groups: int | None, 
 @pytest.mark.parametrize("groups", [None, 5], ids=str)
 def test_padded_blocks(isa: str, groups: int | None) -> None:
     x, desc = numbers(2, 20, 3, 4), described((2, 20, 3, 4), "aBcd8b", groups)
-    pd = dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), dnn.Engine(isa=isa, threads=1))
-    pd.plan.check()
+    pd = proved_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), dnn.Engine(isa=isa, threads=1))
     ones, dst = dnn.Memory.from_array(np.ones(20, np.float32)), dnn.Memory(desc.dst)
     dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, scale=ones, shift=ones)
     wanted = normalized(x, moments(x, groups), groups, np.ones(20), np.ones(20))
@@ -192,8 +190,7 @@ def test_fused_relu_and_its_mask(isa: str, tag: str, fuse: str) -> None:
     for dims in ((2, 16, 3, 5), (2, 20, 3, 4)):
         desc, masks = fused(dims, tag, fuse), []
         for threads in (1, 2):
-            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=threads))
-            pd.plan.check()
+            pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=threads))
             assert pd.implementation == f"batch_norm:{isa}"
             memories = filled(pd.plan.tensors)
             dnn.Primitive(pd).execute(**memories)
@@ -205,8 +202,7 @@ def test_fused_relu_and_its_mask(isa: str, tag: str, fuse: str) -> None:
 @pytest.mark.emulated("avx512_core")
 def test_fused_relu_emulated() -> None:
     desc = fused((2, 6, 5), "abc", "norm_add_relu")
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core"))
-    pd.plan.check()
+    pd = proved_desc(desc, engine=dnn.Engine(isa="avx512_core"))
     memories = filled(pd.plan.tensors)
     emulate_plan(pd.plan, memories)
     check_fused(desc, memories)

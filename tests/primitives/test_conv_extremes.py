@@ -11,6 +11,7 @@ from asmdnn.bench.problems import parse_problem
 from tests.primitives.conv_case import MACHINE, ConvCase
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.tensors import assert_within, holding, read
+from tests.support.plans import proved_desc
 
 GIB = 2**30 // 4  # in elements
 MAP_NORESERVE = 0x4000  # of Linux; Python's mmap names it from 3.14 on
@@ -45,8 +46,7 @@ def test_nothing_to_compute(isa: str, what: str, tag: str, wei: str) -> None:
     else:
         desc = described(*dims, pad, tag, wei)
     attr = dnn.Attr([dnn.Sum(0.5), dnn.Eltwise("relu")], scales={"weights": 1})
-    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=2, l2_bytes=512 << 10, machine=MACHINE))
-    pd.plan.check()
+    pd = proved_desc(desc, attr, dnn.Engine(isa=isa, threads=2, l2_bytes=512 << 10, machine=MACHINE))
     assert pd.implementation == f"nothing:{isa}"
     again = desc.with_formats({name: pd.plan.tensors[name] for name in desc.tensors()})
     assert dnn.primitive_desc(again, attr, pd.engine).plan.tensors == pd.plan.tensors
@@ -58,8 +58,7 @@ def test_nothing_to_read(isa: str, tag: str) -> None:
     """An image without rows, but padding: dst has the bias, through the post-ops."""
     desc = described((2, 24, 0, 5), (40, 24, 3, 3), (2, 40, 4, 9), 3, tag, "any")
     engine = dnn.Engine(isa=isa, threads=1, l2_bytes=512 << 10, machine=MACHINE)
-    pd = dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), engine)
-    pd.plan.check()
+    pd = proved_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), engine)
     bias = np.arange(-20, 20).astype(np.float32)
     memories = {n: holding(d, bias if n == "bias" else None) for n, d in pd.plan.tensors.items()}
     dnn.Primitive(pd).execute(**memories)
@@ -115,8 +114,7 @@ def test_few_far_channels(window: str) -> None:
     """Planes of 1.2 GB: a tap of several channels would need displacements beyond 32 bits."""
     src = strided((1, 3, 4, 3), (3 * GIB, GIB + 77, 3, 1))
     case = ConvCase(parse_problem(f"mb1ic3ih4iw3oc16oh4ow3{window}"), "any", "any", True, ())
-    pd = dnn.primitive_desc(case.desc().with_formats({"src": src}), engine=dnn.Engine(isa="avx2", threads=1))
-    pd.plan.check()
+    pd = proved_desc(case.desc().with_formats({"src": src}), engine=dnn.Engine(isa="avx2", threads=1))
     assert pd.implementation == "direct:avx2"
     data = make_data(case, integers=True)
     memories = {n: sparse(d) if n == "src" else dnn.Memory(d) for n, d in pd.plan.tensors.items()}

@@ -5,6 +5,7 @@ import pytest
 import asmdnn as dnn
 from tests.primitives.conv_case import case_of
 from tests.primitives.conv_run import check_emulated
+from tests.support.plans import proved_desc
 
 WIDE = "avx512_core"
 
@@ -12,9 +13,7 @@ WIDE = "avx512_core"
 def planned(line: str, machine: str = "zen4", isa: str = WIDE) -> dnn.PrimitiveDesc:
     case = case_of(line)
     engine = dnn.Engine(isa=isa, threads=1, l2_bytes=1 << 20, machine=machine)
-    pd = dnn.primitive_desc(case.desc(), case.attr(), engine)
-    pd.plan.check()
-    return pd
+    return proved_desc(case.desc(), case.attr(), engine)
 
 
 # A problem, and the formats of its tensors: of narrow ones no more is padded than a ymm register.

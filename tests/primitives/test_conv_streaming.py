@@ -8,7 +8,7 @@ from tests.primitives.conv_case import ConvCase, case_of
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import memories_of, run
 from tests.primitives.tensors import assert_within, read
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 from tests.support.tuning import tuned
 
 STREAMED = [case_of(f"{words} relu") for words in (
@@ -26,9 +26,7 @@ OTHERS = [case_of(words) for words in (
 
 def planned(case: ConvCase, isa: str, threads: int = 1) -> dnn.PrimitiveDesc:
     with tuned("convolution", streaming_bytes=1):
-        pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine(isa=isa, threads=threads))
-    pd.plan.check()
-    return pd
+        return proved_desc(case.desc(), case.attr(), dnn.Engine(isa=isa, threads=threads))
 
 
 def streams(pd: dnn.PrimitiveDesc) -> set[bool]:

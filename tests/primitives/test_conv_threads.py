@@ -1,8 +1,5 @@
 """The same bytes for every number of threads, asked for or granted."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from tests.primitives.conv_case import ConvCase, case_of, proven
 from tests.primitives.conv_reference import make_data
 from tests.primitives.conv_run import run
 from tests.primitives.test_conv_phases import in_ranges
+from tests.support.python import python
 
 ROOT = str(Path(__file__).parents[2])
 CASES = [
@@ -81,11 +79,4 @@ print("the same")
     ids=lambda limit: "".join(limit.values()) or "nested",
 )
 def test_fewer_threads_than_asked_for(isa: str, limit: dict[str, str]) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", GRANTED, isa, "limited" if limit else "nested"],
-        env=os.environ | {"PYTHONPATH": ROOT} | limit,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert (result.returncode, result.stdout.strip()) == (0, "the same"), result.stderr
+    assert python(GRANTED, isa, "limited" if limit else "nested", **limit) == "the same"

@@ -12,6 +12,7 @@ from asmdnn.bench.taps import sums_of
 from tests.primitives.conv_case import MACHINE, layout
 from tests.primitives.tensors import assert_within, holding, read
 from tests.primitives.test_conv_phases import SMALL_L2_BYTES
+from tests.support.plans import proved_desc
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
@@ -65,9 +66,7 @@ def described(problem: ConvProblem, src: str, dst: str, weights: str, bias: bool
 
 
 def proved(desc: dnn.DeconvolutionForward, isa: str, attr: dnn.Attr | None = None, **engine: Any) -> dnn.PrimitiveDesc:
-    pd = dnn.primitive_desc(desc, attr or dnn.Attr(), dnn.Engine(isa=isa, machine=MACHINE, **{"threads": 1, **engine}))
-    pd.plan.check()
-    return pd
+    return proved_desc(desc, attr or dnn.Attr(), dnn.Engine(isa=isa, machine=MACHINE, **{"threads": 1, **engine}))
 
 
 def data_of(problem: ConvProblem) -> Arrays:

@@ -14,6 +14,7 @@ from asmdnn.planning.host import as_machine, effective_isa
 from asmdnn.planning.machine import Machine, machine_of
 from asmdnn.runtime.threads import max_threads
 from tests.primitives.conv_case import MACHINE, case_of, proven
+from tests.support.plans import proved_desc
 
 CASE = case_of("mb1ic8ih4oc16oh4kh3ph1 any any bias relu")
 
@@ -123,8 +124,7 @@ def test_a_cap_forbids_what_the_cpu_has(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_planning_needs_no_machine_but_execution_does() -> None:
     with has(isa_of("avx2").features):
-        pd = dnn.primitive_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa="avx512_core", machine=MACHINE))
-        pd.plan.check()
+        pd = proved_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa="avx512_core", machine=MACHINE))
         assert pd.implementation == "direct:avx512_core"
         with pytest.raises(dnn.Unimplemented, match=r"isa avx512_core cannot be executed here.*, use avx2"):
             dnn.Primitive(pd)
@@ -136,8 +136,7 @@ def test_the_default_engine_of_every_cpu_has_kernels(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("ASMDNN_MAX_CPU_ISA", raising=False)
     with has(isa_of(isa).features):
         assert dnn.Engine().isa == isa
-        pd = dnn.primitive_desc(CASE.desc(), CASE.attr())
-        pd.plan.check()
+        pd = proved_desc(CASE.desc(), CASE.attr())
         assert pd.plan.specs == dnn.primitive_desc(CASE.desc(), CASE.attr(), dnn.Engine(isa=isa)).plan.specs
     assert pd.implementation == f"direct:{'avx512_core' if 'avx512' in isa else 'avx2'}"
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from tests.support.plans import proved_desc
 
 LEVELS = [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "avx512_core")]
 ISAS = pytest.mark.parametrize("isa", LEVELS)
@@ -28,8 +29,7 @@ def t(*dims: int, dtype: dnn.DataType = dnn.f32, tag: str = "ab") -> dnn.MemoryD
 
 def converted(src: dnn.Memory, dst: dnn.MemoryDesc, isa: str) -> dnn.Memory:
     """By a plan that is proved."""
-    pd = dnn.primitive_desc(dnn.Reorder(src.desc, dst), engine=dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
-    pd.plan.check()
+    pd = proved_desc(dnn.Reorder(src.desc, dst), engine=dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
     assert pd.implementation == f"nibbles+reorder:{isa}"
     made = dnn.Memory(dst)
     dnn.Primitive(pd).execute(src=src, dst=made)
@@ -82,8 +82,7 @@ def test_products(isa: str, dtype: dnn.DataType, rows: int, weights: str) -> Non
     random = np.random.default_rng(rows)
     attr = dnn.Attr([dnn.Eltwise("relu")], scales={"weights": 3}, groups={"weights": (group, 1)})
     desc = dnn.MatMul(t(rows, k), t(k, n, dtype=dtype, tag=weights), t(rows, n), t(1, n))
-    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
-    pd.plan.check()
+    pd = proved_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
     assert pd.implementation == f"{'reorder+' * (weights == 'ab')}unpacking:{isa}"
     codes = random.integers(0, 16, (k, n)).astype(np.uint8)
     a, bias = random.standard_normal((rows, k)).astype(np.float32), random.standard_normal((1, n)).astype(np.float32)

@@ -11,6 +11,7 @@ from tests.primitives.conv_case import MACHINE, ConvCase, case_of
 from tests.primitives.conv_reference import make_data, sums
 from tests.primitives.conv_run import check_results, run
 from tests.primitives.test_conv_axes import Scaled
+from tests.support.plans import proved_desc
 
 # What takes it without its ISA level, and the case.
 LINES = """
@@ -54,9 +55,7 @@ IDS = [f"{name} {case}" for name, case in CASES]
 
 def proved(case: ConvCase, isa: str, threads: int = 1, **attr: dnn.Attr) -> dnn.PrimitiveDesc:
     engine = dnn.Engine(isa=isa, threads=threads, machine=MACHINE)
-    pd = dnn.primitive_desc(case.desc(), attr.get("attr", case.attr()), engine)
-    pd.plan.check()
-    return pd
+    return proved_desc(case.desc(), attr.get("attr", case.attr()), engine)
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=IDS)
@@ -144,8 +143,7 @@ def test_pixels_far_apart_are_brought_together() -> None:
     far = 2**30
     src = dnn.MemoryDesc((1, 16, 2, 3), dnn.f32, strides=(6 * far, 1, 3 * far, far))
     weights, dst = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((16, 1, 1, 1, 3), (1, 16, 2, 1)))
-    pd = dnn.primitive_desc(dnn.ConvolutionForward(src, weights, dst), engine=dnn.Engine(isa="avx2"))
-    pd.plan.check()
+    pd = proved_desc(dnn.ConvolutionForward(src, weights, dst), engine=dnn.Engine(isa="avx2"))
     assert pd.implementation == "reorder+depthwise:avx2"
 
 
@@ -156,8 +154,7 @@ def test_pixels_far_apart_are_brought_together() -> None:
 def test_groups_of_eight_by_ymm_registers(problem: str, words: str) -> None:
     """On Zen 4, with strides; the blocks of images stay those of the level."""
     case = case_of(f"{problem} {words}")
-    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine(isa="avx512_core", threads=1, machine="zen4"))
-    pd.plan.check()
+    pd = proved_desc(case.desc(), case.attr(), dnn.Engine(isa="avx512_core", threads=1, machine="zen4"))
     assert pd.implementation == "grouped:avx2"
     assert not words.startswith("any") or pd.dst_desc == dnn.MemoryDesc(pd.dst_desc.dims, dnn.f32, "aBcd16b")
     check_results(dnn.Primitive(pd), case)

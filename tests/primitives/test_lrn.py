@@ -7,6 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.normalization import local_base
+from tests.support.plans import proved_desc
 
 ACROSS, WITHIN = "lrn_across_channels", "lrn_within_channel"
 INFERENCE, TRAINING = dnn.PropKind.forward_inference, dnn.PropKind.forward_training
@@ -42,8 +43,7 @@ def assert_near(found: Any, wanted: Any, places: int) -> None:
 def test_layouts(isa: str, alg: str, dims: tuple[int, ...], tags: tuple[str, ...], size: int) -> None:
     for tag in tags:
         x, desc = numbers(*dims), dnn.MemoryDesc(dims, dnn.f32, tag)
-        pd = dnn.primitive_desc(described(alg, desc, size, trains=True), engine=dnn.Engine(isa=isa, threads=2))
-        pd.plan.check()
+        pd = proved_desc(described(alg, desc, size, trains=True), engine=dnn.Engine(isa=isa, threads=2))
         copies = "reorder+" * (alg == WITHIN and tag == "dcba")
         assert pd.implementation == f"{copies}lrn:{isa}"
         dst, workspace = dnn.Memory(desc), dnn.Memory(desc)
@@ -69,8 +69,7 @@ def test_one_format_to_another_and_parts(isa: str) -> None:
     whole, part = dnn.MemoryDesc((4, 16, 5, 6), dnn.f32, "aBcd8b"), dnn.MemoryDesc(dims, dnn.f32, "abcd")
     src = whole.submemory(dims, (2, 0, 0, 0))
     desc = dnn.LRNForward(INFERENCE, ACROSS, src, part, 5, *NUMBERS)
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa))
-    pd.plan.check()
+    pd = proved_desc(desc, engine=dnn.Engine(isa=isa))
     assert pd.implementation == f"reorder+lrn:{isa}"
     x, dst = numbers(4, 16, 5, 6), dnn.Memory(part)
     memory = dnn.Memory.from_numpy(x, whole)

@@ -9,7 +9,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
 from tests.support.drawing import RANDOM
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 
 LIMITS = {dnn.s4: (-8, 7), dnn.u4: (0, 15)}
 LAYOUTS = ["ab", "ba", "BA16b8a", "Ab2a"]
@@ -104,8 +104,7 @@ def test_reorders(isa: str, dtype: dnn.DataType, tags: tuple[str, str], other: d
     x = x.astype(TYPES[other])
     src = dnn.Memory.from_numpy(x, dnn.MemoryDesc(dims, other, tags[0]))
     target = dnn.MemoryDesc(dims, dtype, tags[1])
-    pd = dnn.primitive_desc(dnn.Reorder(src.desc, target), engine=engine)
-    pd.plan.check()
+    pd = proved_desc(dnn.Reorder(src.desc, target), engine=engine)
     assert pd.implementation == f"nibbles+reorder:{isa}"
     narrow = dnn.reorder(src, target, engine)
     assert np.array_equal(narrow.numpy(), wanted(x, dtype))
@@ -120,8 +119,7 @@ def test_scales_and_zero_points() -> None:
     x, scales = RANDOM.uniform(-20, 20, (16, 6)).astype(np.float32), np.float32([1, 2, 3, 4, 5, 0.5])
     src, dst = dnn.Memory.from_array(x), dnn.Memory(dnn.MemoryDesc((16, 6), dnn.u4, "ab"))
     attr = dnn.Attr(scales={"dst": 2}, zero_points={"dst": 0})
-    pd = dnn.primitive_desc(dnn.Reorder(src.desc, dst.desc), attr, dnn.Engine(isa="avx2"))
-    pd.plan.check()
+    pd = proved_desc(dnn.Reorder(src.desc, dst.desc), attr, dnn.Engine(isa="avx2"))
     numbers = {"dst_scales": scales, "dst_zero_points": np.array([8], np.int32)}
     dnn.Primitive(pd).execute(src=src, dst=dst, **{n: dnn.Memory.from_array(a) for n, a in numbers.items()})
     assert np.abs(dst.numpy() - wanted(x, dnn.u4, scales, 8)).max() <= 1  # 1 / scale is rounded
@@ -134,8 +132,7 @@ def test_emulated(isa: str) -> None:
     x = integers(dnn.s4, 6, 34)
     narrow = dnn.Memory.from_numpy(x, dnn.MemoryDesc((6, 34), dnn.s4, "ab"))
     for target in (dnn.MemoryDesc((6, 34), dnn.s8, "ba"), dnn.MemoryDesc((6, 34), dnn.s4, "BA16b8a")):
-        pd = dnn.primitive_desc(dnn.Reorder(narrow.desc, target), engine=dnn.Engine(isa=isa, threads=1))
-        pd.plan.check()
+        pd = proved_desc(dnn.Reorder(narrow.desc, target), engine=dnn.Engine(isa=isa, threads=1))
         dst = dnn.Memory(target)
         emulate_plan(pd.plan, {"src": narrow, "dst": dst})
         assert np.array_equal(dst.numpy(), x)

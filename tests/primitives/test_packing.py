@@ -1,9 +1,6 @@
 """Packs in use: a process that refuses to import PeachPy computes from a pack, or a warm cache, and gets it right."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from asmdnn.primitives.core import packing
 from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.execution import programs
 from asmdnn.runtime.kernels import kernel_cache
+from tests.support.python import python
 
 ROOT = Path(__file__).parents[2]
 L2_BYTES = 512 << 10
@@ -59,12 +57,7 @@ print(json.dumps([counts.pack_hits > 0, counts.disk_hits > 0, counts.generated, 
 
 def compute(pack: Path | str, l2_bytes: int = L2_BYTES, **environment: str) -> list[object]:
     """[kernels from packs, kernels from disk, kernels generated, PeachPy imported] of a new process."""
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(pack), str(l2_bytes)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return list(json.loads(done.stdout))
+    return list(json.loads(python(SCRIPT, pack, l2_bytes, **environment)))
 
 
 def descs(isa: str, l2_bytes: int = L2_BYTES) -> list[dnn.PrimitiveDesc]:

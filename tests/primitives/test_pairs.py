@@ -15,7 +15,7 @@ from asmdnn.primitives.convolution.pairs.plan import every_height, plan_strips, 
 from tests.primitives.guarded import check_at_pages
 from tests.primitives.tensors import assert_within, holding, read
 from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
+from tests.support.plans import execute
 
 MACHINE = "zen3"
 Floats = npt.NDArray[np.float32]
@@ -90,10 +90,7 @@ def integers(pd: dnn.PrimitiveDesc) -> dict[str, Floats]:
 
 def run(pd: dnn.PrimitiveDesc, arrays: dict[str, Floats], emulated: bool = False) -> Floats:
     memories = {name: holding(desc, arrays.get(name)) for name, desc in pd.plan.tensors.items()}
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
+    execute(pd, memories, emulated)
     return read(memories["dst"])
 
 

@@ -13,6 +13,7 @@ from asmdnn.bench.values import decoded, encoded, rounded
 from asmdnn.definitions.windows import SlidingWindow, largest, positions_of, window_means
 from asmdnn.planning.tuning import DEFAULT
 from asmdnn.types import PoolingAlgorithm
+from tests.support.plans import proved_desc
 from tests.support.tuning import tuned, with_numbers
 
 ALGS: tuple[PoolingAlgorithm, ...] = ("max", "avg_include_padding", "avg_exclude_padding")
@@ -99,8 +100,7 @@ def test_every_strategy_is_a_plan_or_a_reason() -> None:
 @pytest.mark.parametrize("tag", TAGS)
 def test_layouts(planned_isa: str, alg: PoolingAlgorithm, tag: str) -> None:
     for problem in PROBLEMS:
-        pd = dnn.primitive_desc(described(alg, problem, tag), engine=dnn.Engine(isa=planned_isa, threads=2))
-        pd.plan.check()
+        pd = proved_desc(described(alg, problem, tag), engine=dnn.Engine(isa=planned_isa, threads=2))
         assert pd.implementation == f"{strategy_of(problem, tag)}:{planned_isa}"
 
 
@@ -121,8 +121,7 @@ def test_short_rows(isa: str, channels: int, size: int, kernel: int, name: str) 
     edge = (kernel // 2, kernel // 2)
     problem = ((1, channels, size, size), (kernel, kernel), (1, 1), (0, 0), edge, edge)
     engine = dnn.Engine(isa=isa, threads=1, l2_bytes=1 << 20, machine="zen4")
-    pd = dnn.primitive_desc(described("max", problem, "abcd"), engine=engine)
-    pd.plan.check()
+    pd = proved_desc(described("max", problem, "abcd"), engine=engine)
     assert pd.implementation == f"{name}:{isa}"
     if isa == "avx2":
         x = numbers(*problem[0])
@@ -136,8 +135,7 @@ def test_short_rows(isa: str, channels: int, size: int, kernel: int, name: str) 
 def test_one_and_three_axes(isa: str, alg: PoolingAlgorithm, problem: Any) -> None:
     *problem, tag = problem
     desc, x = described(alg, problem, tag), numbers(*problem[0])
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa))
-    pd.plan.check()
+    pd = proved_desc(desc, engine=dnn.Engine(isa=isa))
     dst = dnn.Memory(desc.dst)
     dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
     assert np.abs(dst.numpy() - expected(alg, x, problem)).max() <= bound(alg, problem)
@@ -151,8 +149,7 @@ def test_indices_are_of_the_first_maximum(isa: str, tag: str, places: dnn.DataTy
         desc = described("max", problem, tag, indices=True)
         desc = replace(desc, indices=dnn.MemoryDesc(desc.dst.dims, places, tag))
         x = np.random.default_rng(3).integers(0, 3, problem[0]).astype(np.float32)  # many are equal
-        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa))
-        pd.plan.check()
+        pd = proved_desc(desc, engine=dnn.Engine(isa=isa))
         memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items() if name != "src"}
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), **memories)
         assert np.array_equal(memories["dst"].numpy(), expected("max", x, problem))
@@ -194,8 +191,7 @@ def test_types_in_registers(isa: str, dtype: dnn.DataType, tag: str) -> None:
         x = np.random.default_rng(6).integers(-100 if dtype != dnn.u8 else 0, 100, problem[0])
         model = described(alg, problem, tag)  # type: ignore[arg-type]
         src, dst = (dnn.MemoryDesc(t.dims, dtype, tag) for t in (model.src, model.dst))
-        pd = dnn.primitive_desc(replace(model, src=src, dst=dst), engine=dnn.Engine(isa=isa, threads=2))
-        pd.plan.check()
+        pd = proved_desc(replace(model, src=src, dst=dst), engine=dnn.Engine(isa=isa, threads=2))
         is_native = at < 4 or (tag == "aBcd8b" and dtype in (dnn.s8, dnn.u8))
         of_bytes = alg == "max" and tag == "aBcd8b" and dtype in (dnn.s8, dnn.u8)
         native = f"bytes{'_in_two_steps' * (at == 4)}" if of_bytes else "narrow_pixels"
@@ -217,8 +213,7 @@ def test_maxima_of_bytes(isa: str, dtype: dnn.DataType, tag: str) -> None:
             model = described("max", problem, tag)
             src, dst = (dnn.MemoryDesc(t.dims, dtype, tag) for t in (model.src, model.dst))
             desc = replace(model, src=src, dst=dst)
-            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
-            pd.plan.check()
+            pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             by_reorders = (channels, tag) == (5, "acdb") and problem[1] == (9, 9)
             native = "narrow_pixels" if (channels, tag) == (5, "acdb") else "bytes"
             name = native + "_in_two_steps" * (problem[1] == (9, 9))
@@ -273,8 +268,7 @@ def test_post_ops(isa: str, tag: str) -> None:
         (dnn.Attr([dnn.Eltwise("linear", 2.0, 1.0)]), 2 * wanted + 1),
         (dnn.Attr([dnn.Binary("mul", factors), dnn.Sum()]), wanted * factor + old),
     ):
-        pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa))
-        pd.plan.check()
+        pd = proved_desc(desc, attr, dnn.Engine(isa=isa))
         dst = dnn.Memory.from_numpy(old, desc.dst)
         more = {name: dnn.Memory.from_numpy(factor, factors) for name in pd.plan.tensors if name.startswith("post_op")}
         more |= {name: dnn.Memory.from_numpy(factor, factors) for name in pd.plan.tensors if name not in ("src", "dst")}
@@ -289,8 +283,7 @@ def test_post_ops_in_another_type(isa: str, tag: str) -> None:
     x = np.random.default_rng(1).integers(0, 100, (2, 3, 8, 8))
     src, dst = dnn.MemoryDesc((2, 3, 8, 8), dnn.u8, tag), dnn.MemoryDesc((2, 3, 4, 4), dnn.u8, tag)
     half = dnn.Attr([dnn.Eltwise("linear", 0.5), dnn.Sum()])
-    pd = dnn.primitive_desc(dnn.PoolingForward("max", src, dst, (2, 2), (2, 2)), half, dnn.Engine(isa=isa))
-    pd.plan.check()
+    pd = proved_desc(dnn.PoolingForward("max", src, dst, (2, 2), (2, 2)), half, dnn.Engine(isa=isa))
     result = dnn.Memory.from_numpy(np.full(dst.dims, 3, np.uint8), dst)
     dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x.astype(np.uint8), src), dst=result)
     assert np.array_equal(result.numpy(), np.rint(0.5 * x.reshape(2, 3, 4, 2, 4, 2).max((3, 5)) + 3))
@@ -316,8 +309,7 @@ def test_rows_that_fill_no_zmm_registers(size: int, narrow: bool, level: str) ->
     problem = ((1, 16, size, size), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1))
     tuning = with_numbers(DEFAULT, "pooling", narrow_rows=narrow)
     desc = described("max", problem, "abcd")
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, tuning=tuning))
-    pd.plan.check()
+    pd = proved_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, tuning=tuning))
     assert pd.implementation == "rows:avx512_core"
     assert {spec.isa for spec in pd.plan.specs} == {level}  # type: ignore[attr-defined]
     if level == "avx2":
@@ -453,8 +445,7 @@ def test_rounds(isa: str, tag: str) -> None:
             results = []
             for most in (1 << 14, 1):
                 with tuned("phases", written_out=most, round_records=1), tuned("pooling", record_cycles=300):
-                    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
-                pd.plan.check()
+                    pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
                 memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items() if name != "src"}
                 dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), **memories)
                 results.append((pd.plan.phases, memories))
@@ -484,8 +475,7 @@ def test_windows_in_padding_alone(isa: str, tag: str, dtype: dnn.DataType) -> No
             plain, x = described(alg, problem, tag), np.rint(numbers(*problem[0]))
             src, dst = (dnn.MemoryDesc(desc.dims, dtype, tag) for desc in (plain.src, plain.dst))
             desc = replace(plain, src=src, dst=dst)
-            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa))
-            pd.plan.check()
+            pd = proved_desc(desc, engine=dnn.Engine(isa=isa))
             result = dnn.Memory(dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(encoded(x, dtype), src), dst=result)
             least = -128 if dtype == dnn.s8 else -np.inf

@@ -8,7 +8,7 @@ import pytest
 import asmdnn as dnn
 from tests.primitives.tensors import holding, read
 from tests.support import functions
-from tests.support.plans import emulate_plan
+from tests.support.plans import execute
 
 # dims of src and weights, tags of src, weights, dst and of what post-ops read, the beginning of the implementation
 PRODUCTS = [
@@ -59,10 +59,7 @@ class Chain:
 def run(pd: dnn.PrimitiveDesc, arrays: dict[str, Any], emulated: bool) -> Any:
     memories = {name: holding(desc, arrays[name]) for name, desc in pd.plan.tensors.items()}
     pd.plan.check()
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
+    execute(pd, memories, emulated)
     return read(memories["dst"])
 
 

@@ -9,7 +9,7 @@ import pytest
 import asmdnn as dnn
 from tests.primitives.guarded import in_child
 from tests.primitives.test_guard_pages import run_guarded
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 
 TYPES: dict[dnn.DataType, Any] = {dnn.f32: np.float32, dnn.bf16: ml_dtypes.bfloat16, dnn.f16: np.float16}
 ROUNDOFF = {dnn.f32: 0.0, dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}
@@ -78,8 +78,7 @@ class Problem:
 def test_products(level: str, case: tuple[int, ...], bits: int) -> None:
     for src, dst, offsets in ((dnn.f32, dnn.f32, True), (dnn.bf16, dnn.bf16, False), (dnn.f16, dnn.f32, True)):
         problem = Problem(case, src, dst, offsets, bits)
-        pd = dnn.primitive_desc(problem.desc, engine=dnn.Engine(isa=level, threads=2))
-        pd.plan.check()
+        pd = proved_desc(problem.desc, engine=dnn.Engine(isa=level, threads=2))
         assert pd.implementation == f"nibbles:{level}"
         memories = problem.memories(pd)
         dnn.Primitive(pd).execute(**memories)
@@ -97,8 +96,7 @@ def test_products_of_src_as_it_is(level: str, case: tuple[int, ...], bits: int) 
     for src, dst, offsets in ((dnn.f32, dnn.f32, True), (dnn.bf16, dnn.bf16, False), (dnn.f16, dnn.f32, True)):
         problem, found = Problem(case, src, dst, offsets, bits), []
         for threads in (1, 3):
-            pd = dnn.primitive_desc(problem.desc, F32_SUMS, dnn.Engine(isa=level, threads=threads))
-            pd.plan.check()
+            pd = proved_desc(problem.desc, F32_SUMS, dnn.Engine(isa=level, threads=threads))
             assert pd.implementation == f"{'reorder+' * (src != dnn.f32)}unpacking:{level}"
             memories = problem.memories(pd)
             dnn.Primitive(pd).execute(**memories)
@@ -113,8 +111,7 @@ def test_products_of_src_as_it_is(level: str, case: tuple[int, ...], bits: int) 
 def test_src_as_it_is_emulated(level: str, bits: int) -> None:
     for rows in (1, 4):
         problem = Problem((rows, 64, 21, 32), dnn.bf16, dnn.f32, rows == 1, bits)
-        pd = dnn.primitive_desc(problem.desc, F32_SUMS, engine=dnn.Engine(isa=level, threads=1))
-        pd.plan.check()
+        pd = proved_desc(problem.desc, F32_SUMS, engine=dnn.Engine(isa=level, threads=1))
         memories = problem.memories(pd)
         emulate_plan(pd.plan, memories)
         problem.check(memories["dst"].numpy(), rounds=False)
@@ -128,8 +125,7 @@ def test_plans_and_emulated(level: str, bits: int) -> None:
     problem = Problem((3, 64, 21, 32), dnn.bf16, dnn.f32, True, bits)
     results = []
     for isa in dict.fromkeys(("avx2", level)):
-        pd = dnn.primitive_desc(problem.desc, engine=dnn.Engine(isa=isa, threads=1))
-        pd.plan.check()
+        pd = proved_desc(problem.desc, engine=dnn.Engine(isa=isa, threads=1))
         memories = problem.memories(pd)
         emulate_plan(pd.plan, memories)
         problem.check(memories["dst"].numpy())

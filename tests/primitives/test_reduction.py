@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from tests.support.plans import proved_desc
 from tests.support.tuning import tuned
 
 
@@ -20,8 +21,7 @@ def described(alg: str, dims: tuple[int, ...], axes: tuple[int, ...], tag: str, 
 
 
 def run(desc: dnn.ReductionForward, x: Any, engine: dnn.Engine, attr: Any = None, **more: dnn.Memory) -> Any:
-    pd = dnn.primitive_desc(desc, attr or dnn.Attr(), engine)
-    pd.plan.check()
+    pd = proved_desc(desc, attr or dnn.Attr(), engine)
     assert pd.implementation.removeprefix("reorder+") in {f"{way}:{engine.isa}" for way in ("rows", "lanes", "plain")}
     dst = more.pop("dst", None) or dnn.Memory.from_numpy(np.full(desc.dst.dims, np.nan, np.float32), desc.dst)
     dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst, **more)
@@ -39,8 +39,7 @@ def test_other_types_are_converted_as_they_are_loaded(isa: str, dtype: Any) -> N
             x = np.rint(3 * numbers(*dims)).astype(np.float32)
             engine = dnn.Engine(isa=isa, threads=2)
             memory = dnn.reorder(dnn.Memory.from_numpy(x, plain.src), src)
-            pd = dnn.primitive_desc(typed, engine=engine)
-            pd.plan.check()
+            pd = proved_desc(typed, engine=engine)
             assert len(pd.plan.phases) == len(dnn.primitive_desc(plain, engine=engine).plan.phases)
             dst = dnn.Memory(plain.dst)
             dnn.Primitive(pd).execute(src=memory, dst=dst)
@@ -74,8 +73,7 @@ def test_trees(isa: str, dims_axes: Any) -> None:
 def test_short_rows_take_ymm_registers(alg: str, elements: int, levels: set[str]) -> None:
     """Where nothing is computed before, as beside the maxima of a logsumexp."""
     engine = dnn.Engine(isa="avx512_core", threads=1, machine="zen4")
-    pd = dnn.primitive_desc(described(alg, (40, elements), (1,), "ab", p=3.0), engine=engine)
-    pd.plan.check()
+    pd = proved_desc(described(alg, (40, elements), (1,), "ab", p=3.0), engine=engine)
     assert pd.implementation == "rows:avx512_core"
     assert {spec.isa for spec in pd.plan.specs} == levels  # type: ignore[attr-defined]
     lanes = dnn.primitive_desc(described(alg, (elements, 40), (0,), "ab", p=3.0), engine=engine)

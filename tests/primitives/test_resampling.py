@@ -8,6 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.definitions.resampling import resampled
 from asmdnn.primitives.resampling.description import Coordinates, ResamplingAlgorithm
+from tests.support.plans import proved_desc
 from tests.support.tuning import tuned
 
 COORDINATES: tuple[Coordinates, ...] = ("half_pixel", "align_corners", "asymmetric")
@@ -46,8 +47,7 @@ def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
         for coordinates in COORDINATES:
             x = numbers(2, 19, *inner)
             desc = described(alg, x.shape, outer, tag, coordinates)
-            pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
-            pd.plan.check()
+            pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             by_reorders = tag == TAGS[0] and outer[-1] < inner[-1]
             assert by_reorders or pd.implementation == f"{'rows' if tag == TAGS[0] else 'channels'}:{isa}"
             dst = dnn.Memory(desc.dst)
@@ -66,8 +66,7 @@ def test_records_of_several_planes_and_of_parts_of_one(isa: str, dims: Any) -> N
     for alg in ("nearest", "linear"):
         x, outer = numbers(*dims), (3 * dims[2], 2 * dims[3])
         desc = described(alg, x.shape, outer, TAGS[0], "half_pixel")  # type: ignore[arg-type]
-        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
-        pd.plan.check()
+        pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
         assert pd.implementation == f"rows:{isa}"
         dst = dnn.Memory(desc.dst)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
@@ -94,8 +93,7 @@ def test_nearest_elements_of_any_type_are_moved_as_words(isa: str, dtype: dnn.Da
     for channels in (40, 5):
         x = np.random.default_rng(2).integers(0, 100, (2, channels, 5, 6)).astype(dtype.numpy)
         src, dst = (dnn.MemoryDesc((2, channels, *n), dtype, tagged(tag, 2)) for n in ((5, 6), (10, 9)))
-        pd = dnn.primitive_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa, threads=2))
-        pd.plan.check()
+        pd = proved_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa, threads=2))
         is_odd = channels == 5 and tag == TAGS[1] and dtype.size_bytes < 4
         assert pd.implementation == ("reorder+channels" if is_odd else "words") + f":{isa}"
         found = dnn.Memory(dst)
@@ -118,8 +116,7 @@ def test_post_ops(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
         ([dnn.Sum(0.5), dnn.Binary("mul", tensor)], {"binary_1": factor}, (plain + 0.5 * old) * factor),
     )
     for ops, operands, wanted in chains:
-        pd = dnn.primitive_desc(desc, attr=dnn.Attr(ops), engine=dnn.Engine(isa=isa))
-        pd.plan.check()
+        pd = proved_desc(desc, attr=dnn.Attr(ops), engine=dnn.Engine(isa=isa))
         in_registers = not operands and "B" not in tag
         assert len(pd.plan.phases) == (1 if in_registers else 2)
         assert pd.implementation == f"{'rows' if tag == TAGS[0] else 'channels'}:{isa}"
@@ -156,8 +153,7 @@ def test_channels_of_other_types_are_converted_in_registers(
         for far_bytes, phases in ((1, 1), (1 << 30, 1 + (sdt != dnn.f32) + (ddt != dnn.f32))):
             with tuned("moves", streaming_bytes=far_bytes):
                 engine = dnn.Engine(isa=isa, threads=2)
-                pd = dnn.primitive_desc(dnn.ResamplingForward(alg, src, dst), engine=engine)
-            pd.plan.check()
+                pd = proved_desc(dnn.ResamplingForward(alg, src, dst), engine=engine)
             if isa == "avx2":
                 assert len(pd.plan.phases) == (1 if {sdt, ddt} <= {dnn.f32, dnn.f16} else phases)
             found = dnn.Memory(dst)
@@ -172,8 +168,7 @@ def test_post_ops_in_another_type(isa: str) -> None:
     x = np.random.default_rng(1).integers(0, 100, (1, 19, 4, 4)).astype(np.int8)
     src, dst = (dnn.MemoryDesc((1, 19, n, n), dnn.s8, "aBcd8b") for n in (4, 8))
     half = dnn.Attr([dnn.Eltwise("linear", 0.5), dnn.Sum(0.5)])
-    pd = dnn.primitive_desc(dnn.ResamplingForward("nearest", src, dst), half, dnn.Engine(isa=isa))
-    pd.plan.check()
+    pd = proved_desc(dnn.ResamplingForward("nearest", src, dst), half, dnn.Engine(isa=isa))
     result = dnn.Memory.from_numpy(np.full(dst.dims, 3, np.int8), dst)
     dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=result)
     assert np.array_equal(result.numpy(), np.rint(0.5 * x + 1.5).astype(np.int8).repeat(2, 2).repeat(2, 3))
@@ -239,8 +234,7 @@ def test_rounds(isa: str, alg: ResamplingAlgorithm) -> None:
         desc = described(alg, x.shape, (9, 13), tag, "half_pixel")
         for most in (1 << 14, 1):
             with tuned("phases", written_out=most, round_records=3), tuned("resampling", record_cycles=1):
-                pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
-            pd.plan.check()
+                pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             dst = dnn.Memory(desc.dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
             results.append((pd.plan.phases, dst.array))

@@ -18,6 +18,7 @@ from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import check_results
 from tests.primitives.guarded import check_at_pages
 from tests.primitives.test_guard_pages import run_guarded
+from tests.support.plans import proved_desc
 
 
 def depthwise(height: int, width: int, kernel: int = 3, stride: int = 1, chain: str = "relu") -> ConvCase:
@@ -28,9 +29,7 @@ def depthwise(height: int, width: int, kernel: int = 3, stride: int = 1, chain: 
 
 
 def planned(case: ConvCase, isa: str) -> dnn.PrimitiveDesc:
-    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine(isa=isa, threads=1, machine=MACHINE))
-    pd.plan.check()
-    return pd
+    return proved_desc(case.desc(), case.attr(), dnn.Engine(isa=isa, threads=1, machine=MACHINE))
 
 
 def specs_of(plan: Plan) -> list[GroupedRowsSpec]:

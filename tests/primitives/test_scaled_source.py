@@ -12,7 +12,7 @@ from tests.primitives.conv_case import MACHINE, ConvCase
 from tests.primitives.conv_reference import Data, expected, make_data, tolerance
 from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.tensors import assert_within, holding, read
-from tests.support.plans import emulate_plan
+from tests.support.plans import execute
 
 CASES = [  # problem, src, dst, weights, algorithm, implementation
     ("mb3ic37oc19ih9kh1", "any", "any", "any", "direct", "scale_weights+direct"),
@@ -48,10 +48,7 @@ def check(case: Any, mask: int, engine: dnn.Engine, emulated: bool = False) -> N
     scales = np.random.default_rng(1).uniform(-2, 2, (images if mask & 1 else 1, channels)).astype(np.float32)
     arrays: dict[str, Any] = data.arrays() | {"src_scales": scales.ravel(), "dst_scales": np.full(1, 0.5, np.float32)}
     memories = {name: holding(desc, arrays[name]) for name, desc in pd.plan.tensors.items()}
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
+    execute(pd, memories, emulated)
     scaled = Data(data.src * along_channels(scales, data.src), data.weights, data.bias, data.old)
     slack = 20 if case[4] == "auto" else 2  # the product with a scale is rounded too, and divided by a half
     assert_within(read(memories["dst"]), 2 * expected(conv, scaled), slack * 2 * tolerance(conv, scaled))

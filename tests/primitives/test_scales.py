@@ -11,7 +11,7 @@ from tests.primitives.guarded import guarded_memory, in_child
 from tests.primitives.tensors import holding, read
 from tests.primitives.test_conv_post_ops import convolve
 from tests.primitives.test_product_post_ops import PRODUCTS, numbers
-from tests.support.plans import emulate_plan
+from tests.support.plans import execute
 
 Masks = dict[str, int]
 SLOPE = 0.25
@@ -58,10 +58,7 @@ def check(
         name: holding(tensor, arrays[name] if post_ops or name != "dst" else None)
         for name, tensor in pd.plan.tensors.items()
     }
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
+    execute(pd, memories, emulated)
     np.testing.assert_allclose(read(memories["dst"]), wanted, 2e-5, 2e-5)
     return pd
 

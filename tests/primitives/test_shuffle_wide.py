@@ -10,16 +10,14 @@ from asmdnn.generators.move.permute import PermuteSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.planning.tuning import DEFAULT
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 
 CHEAP = replace(DEFAULT, moves=MoveTuning(permute_cost=0.1))  # permutations wherever vectors fit
 
 
 def planned(dims: tuple[int, ...], tag: str, groups: int, engine: dnn.Engine) -> dnn.PrimitiveDesc:
     desc = dnn.MemoryDesc(dims, dnn.f32, tag)
-    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, groups), engine=engine)
-    pd.plan.check()
-    return pd
+    return proved_desc(dnn.Shuffle(desc, desc, 1, groups), engine=engine)
 
 
 def permutes(pd: dnn.PrimitiveDesc) -> bool:

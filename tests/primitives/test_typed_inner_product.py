@@ -12,6 +12,7 @@ from asmdnn.bench.values import decoded
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.types import DATA_TYPES
 from tests.primitives.typed_case import TypedCase, compare
+from tests.support.plans import proved_desc
 
 LEVELS = ("avx2", "avx512_core_vnni", "avx512_core_bf16")
 
@@ -38,9 +39,7 @@ class IpCase:
             scales={"weights": 1} if p.scaled else {},
             zero_points=dict(p.attr().zero_points),
         )
-        pd = dnn.primitive_desc(dnn.InnerProductForward(**descs), attr, dnn.Engine(isa=level, machine="zen3"))
-        pd.plan.check()
-        return pd
+        return proved_desc(dnn.InnerProductForward(**descs), attr, dnn.Engine(isa=level, machine="zen3"))
 
 
 def check(case: IpCase, level: str) -> dnn.PrimitiveDesc:

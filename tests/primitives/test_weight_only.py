@@ -8,7 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 
 LIMITS = {dnn.s4: (-8, 7), dnn.u4: (0, 15), dnn.s8: (-128, 127), dnn.u8: (0, 255)}
 TYPES: dict[dnn.DataType, Any] = {dnn.f32: np.float32, dnn.bf16: ml_dtypes.bfloat16}
@@ -75,8 +75,7 @@ def test_products(isa: str, weights: dnn.DataType, case: tuple[int, ...]) -> Non
     for src, shifted in ((dnn.f32, True), (dnn.bf16, False)):
         one, found = WeightOnly(case, weights, src, shifted), []
         for threads in (1, 3):
-            pd = dnn.primitive_desc(one.desc, one.attr(dnn.Eltwise("relu")), dnn.Engine(isa=isa, threads=threads))
-            pd.plan.check()
+            pd = proved_desc(one.desc, one.attr(dnn.Eltwise("relu")), dnn.Engine(isa=isa, threads=threads))
             assert pd.implementation == f"{'reorder+' * (src != dnn.f32)}unpacking:{isa}"
             memories = one.memories(pd)
             dnn.Primitive(pd).execute(**memories)
@@ -154,8 +153,7 @@ def test_masks_without_groups(weights: dnn.DataType, masks: tuple[int | None, in
     """One for all, one for each column, or by groups, each as it is; weights in panels, and plain ones packed."""
     for layout in ("any", "ab", "ba"):
         one = Masked(weights, *masks, layout)
-        pd = dnn.primitive_desc(one.desc, one.attr(dnn.Eltwise("relu")), dnn.Engine(isa="avx2", threads=2))
-        pd.plan.check()
+        pd = proved_desc(one.desc, one.attr(dnn.Eltwise("relu")), dnn.Engine(isa="avx2", threads=2))
         assert pd.implementation == f"{'reorder+' * (layout != 'any')}unpacking:avx2"
         memories = one.memories(pd)
         dnn.Primitive(pd).execute(**memories)

@@ -8,7 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
-from tests.support.plans import emulate_plan
+from tests.support.plans import emulate_plan, proved_desc
 
 M, K, N, GROUP = 5, 96, 42, 32
 LIMITS = {dnn.s8: (-128, 127), dnn.u8: (0, 255)}
@@ -57,9 +57,7 @@ class BytesCase:
     def pd(self, engine: dnn.Engine, layout: str = "any") -> dnn.PrimitiveDesc:
         src, weights = dnn.MemoryDesc((M, K), self.of.src, "ab"), dnn.MemoryDesc((K, N), dnn.s8, layout)
         dst, bias = dnn.MemoryDesc((M, N), self.of.dst, "ab"), dnn.MemoryDesc((1, N), dnn.f32, "ab")
-        pd = dnn.primitive_desc(dnn.MatMul(src, weights, dst, bias), self.attr(), engine)
-        pd.plan.check()
-        return pd
+        return proved_desc(dnn.MatMul(src, weights, dst, bias), self.attr(), engine)
 
     def memories(self, pd: dnn.PrimitiveDesc) -> dict[str, dnn.Memory]:
         found = {

@@ -12,6 +12,7 @@ from asmdnn.bench.values import decoded, encoded
 from asmdnn.isa.dot import multiplied
 from asmdnn.planning.tuning import Tuning
 from asmdnn.types import DATA_TYPES, DataType, s32
+from tests.support.plans import proved_desc
 
 Array = npt.NDArray[Any]
 UNIT_ROUNDOFF = 2.0**-24
@@ -58,9 +59,7 @@ class TypedCase:
             bias,
         )
         engine = dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes, machine=self.machine)
-        pd = dnn.primitive_desc(desc, self.attr(), replace(engine, tuning=self.tuning) if self.tuning else engine)
-        pd.plan.check()
-        return pd
+        return proved_desc(desc, self.attr(), replace(engine, tuning=self.tuning) if self.tuning else engine)
 
     def data(self, seed: int = 0) -> dict[str, Array]:
         """Arrays as memory has them."""

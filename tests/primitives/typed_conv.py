@@ -13,7 +13,7 @@ import numpy.typing as npt
 import asmdnn as dnn
 from asmdnn.bench.problems import ConvProblem, parse_problem
 from asmdnn.bench.taps import sums_of
-from tests.support.plans import emulate_plan
+from tests.support.plans import execute, proved_desc
 
 UNIT_ROUNDOFF = 2.0**-24
 HALF_ULP = {dnn.f32: 2.0**-24, dnn.bf16: 2.0**-8, dnn.f16: 2.0**-11}  # of 1, at most that share of a number
@@ -75,9 +75,7 @@ class TypedConv:
     def planned(self, isa: str) -> dnn.PrimitiveDesc:
         """Its plan, which is checked."""
         engine = dnn.Engine(isa=isa, threads=1, l2_bytes=512 << 10, machine="zen3")
-        pd = dnn.primitive_desc(self.desc(), self.attr, engine)
-        pd.plan.check()
-        return pd
+        return proved_desc(self.desc(), self.attr, engine)
 
     def data(self) -> dict[str, Array]:
         random, p = np.random.default_rng(SEED), self.problem
@@ -99,10 +97,7 @@ def holding(desc: dnn.MemoryDesc, values: Array) -> dnn.Memory:
 def computed(pd: dnn.PrimitiveDesc, data: dict[str, Array], emulated: bool = False) -> Array:
     """dst's numbers; its padding must be zero, and what lies between its elements untouched."""
     memories = {name: holding(desc, data[name]) for name, desc in pd.plan.tensors.items()}
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
+    execute(pd, memories, emulated)
     dst = memories["dst"]
     inside = np.zeros(dst.array.size, bool)
     inside[dst.desc.offsets(with_padding=True)] = True

@@ -14,7 +14,7 @@ from asmdnn.primitives.convolution.winograd.plan import level_of, prepared, with
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from tests.generators.references.winograd import matrices
 from tests.primitives.guarded import check_at_pages, guarded_tensors
-from tests.support.plans import emulate_plan
+from tests.support.plans import execute
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -142,10 +142,7 @@ def check(pd: dnn.PrimitiveDesc, case: Case, m: int, emulated: bool = False) -> 
     """Values within the bound of F(m x m, 3x3), and zeros in the padding."""
     arrays = case.arrays()
     memories = memories_of(pd, arrays)
-    if emulated:
-        emulate_plan(pd.plan, memories)
-    else:
-        dnn.Primitive(pd).execute(**memories)
+    execute(pd, memories, emulated)
     of_tiles = BF16_ROUNDINGS if is_rounded(pd) else 0
     wanted, tolerance = narrowed(case.sums(arrays), case.tolerance(arrays, m, ROUNDINGS + of_tiles), case.types[2])
     error = np.abs(decoded(memories["dst"].numpy(), case.types[2]) - wanted)

@@ -1,13 +1,12 @@
 """Forks of a process whose other threads work: no lock is left held, so no child ever waits for a thread it lacks."""
 
 import ast
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.python import python
 
 ROOT = Path(__file__).parents[2]
 # What runs in a user's process; the other packages are the command's and the tests'.
@@ -87,24 +86,15 @@ print([name for name in names if name.split(".")[0] in ("asmdnn", "peachpy", "si
 """
 
 
-def python(script: str, directory: Path, **environment: str) -> str:
-    """What the script prints in a new process; a hang is a failure."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "ASMDNN_CACHE_DIR": str(directory / "cache")} | environment,
-        cwd=directory,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.strip()
+def printed(script: str, directory: Path) -> str:
+    """By a new process, with a cache of its own."""
+    return python(script, PYTHONWARNINGS="ignore", ASMDNN_CACHE_DIR=str(directory / "cache"))
 
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("forks", [30, pytest.param(400, marks=pytest.mark.slow)])
 def test_forks_while_threads_create_primitives(forks: int, tmp_path: Path) -> None:
-    assert python(STRESS.replace("FORKS", str(forks)), tmp_path) == f"0 {forks}"
+    assert printed(STRESS.replace("FORKS", str(forks)), tmp_path) == f"0 {forks}"
 
 
 def test_a_fork_waits_for_a_late_import(tmp_path: Path) -> None:
@@ -128,12 +118,12 @@ if child == 0:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 thread.join()
 """
-    assert python(script, tmp_path) == "1"
+    assert printed(script, tmp_path) == "1"
 
 
 @pytest.mark.isa("avx2")
 def test_what_is_imported_late_is_imported_under_the_gate(tmp_path: Path) -> None:
-    plans, ungated = python(LATE_IMPORTS, tmp_path).splitlines()[-2:]
+    plans, ungated = printed(LATE_IMPORTS, tmp_path).splitlines()[-2:]
     assert (plans, ungated) == ("1", "[]")
 
 

@@ -1,9 +1,6 @@
 """From a plan to a native call: kernel caches of every state, forks, and threads that generate at once."""
 
-import os
 import stat
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +18,7 @@ from tests.primitives.conv_case import case_of, proven
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import check_results, run
 from tests.primitives.tensors import assert_within
+from tests.support.python import python
 
 ROOT = str(Path(__file__).parents[2])
 CASES = [
@@ -144,18 +142,6 @@ def test_threads_generate_and_execute_at_once(isa: str, fresh: Callable[[], Kern
 
     with ThreadPoolExecutor(len(jobs)) as pool:
         list(pool.map(work, range(len(jobs)), timeout=120))
-
-
-def python(script: str, *arguments: str, **environment: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", script, *arguments],
-        env=os.environ | {"PYTHONPATH": ROOT} | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout.strip()
 
 
 FORK = """

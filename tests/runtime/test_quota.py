@@ -1,13 +1,11 @@
 """CPU quotas of control groups: read as Linux writes them, and honoured by the default number of threads."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from asmdnn.runtime.quota import allowed_cpus
+from tests.support.python import OF_OPENMP, python
 
 ROOT = Path(__file__).parents[2]
 LIMITS = {"cgroup2": ("cpu.max",), "cgroup": ("cpu.cfs_quota_us", "cpu.cfs_period_us")}
@@ -87,9 +85,4 @@ threads.allowed_cpus = lambda: {cpus}
 function(open_library(threads.openmp().path), "void (*)(int)", "omp_set_num_threads")(5)
 print(dnn.Engine(isa="avx2").threads)
 """
-    base = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_", "KMP_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env={**base, "PYTHONPATH": str(ROOT), **variables},
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.stdout.split() == [str(wanted)], done.stderr
+    assert python(script, without=OF_OPENMP, **variables) == str(wanted)

@@ -1,9 +1,6 @@
 """OpenMP found, shared, called and not called: each case in a process of its own, because a runtime loads once."""
 
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import _cffi_backend
@@ -11,6 +8,7 @@ import pytest
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.runtime import threads
+from tests.support.python import OF_OPENMP, python
 
 ROOT = str(Path(__file__).parents[2])
 
@@ -48,18 +46,9 @@ def outcome(action):
 """
 
 
-def python(script: str, **environment: str) -> str:
-    """What the script prints in a new process; a hang is a failure."""
-    base = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_", "KMP_"))}
-    result = subprocess.run(
-        [sys.executable, "-c", PRELUDE + script],
-        env=base | {"PYTHONPATH": ROOT} | environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout.strip()
+def printed(script: str, **environment: str) -> str:
+    """By a new process."""
+    return python(PRELUDE + script, without=OF_OPENMP, **environment)
 
 
 def libgomp() -> str:
@@ -70,11 +59,11 @@ def libgomp() -> str:
 
 
 def test_a_team_meets_at_the_barrier() -> None:
-    assert python("print(meet())") == "[1, 1, 2, 2]"
+    assert printed("print(meet())") == "[1, 1, 2, 2]"
 
 
 def test_nothing_is_loaded_at_import() -> None:
-    assert python("print('libgomp' in open('/proc/self/maps').read())") == "False"
+    assert printed("print('libgomp' in open('/proc/self/maps').read())") == "False"
 
 
 def test_the_team_has_the_size_that_openmp_says() -> None:
@@ -86,7 +75,7 @@ open_library(omp.path)
 function(open_library(omp.path), "void (*)(int)", "omp_set_num_threads")(5)  # what threadpoolctl calls
 print(threads.max_threads())
 """
-    assert python(script, OMP_NUM_THREADS="3").split() == ["1", "3", "5"]
+    assert printed(script, OMP_NUM_THREADS="3").split() == ["1", "3", "5"]
 
 
 def test_a_runtime_in_the_process_is_shared(tmp_path: Path) -> None:
@@ -98,7 +87,7 @@ print(threads.runtime_path())
 meet()
 print(sorted({{line.split()[-1] for line in open("/proc/self/maps") if "gomp" in line}}))
 """
-    assert python(script).splitlines() == [str(copy), str([str(copy)])]
+    assert printed(script).splitlines() == [str(copy), str([str(copy)])]
 
 
 def test_a_library_that_only_looks_like_a_runtime_is_passed_over(tmp_path: Path) -> None:
@@ -109,7 +98,7 @@ original = threads._candidates
 threads._candidates = lambda: iter([{str(decoy)!r}, "/nowhere/libgomp.so.1", *original()])
 print(threads.runtime_path())
 """
-    assert python(script) == libgomp()
+    assert printed(script) == libgomp()
 
 
 def test_without_a_runtime_one_thread_works_and_two_are_refused() -> None:
@@ -124,7 +113,7 @@ try:
 except Unimplemented as error:
     print(error)
 """
-    state, reason, error = python(script).splitlines()
+    state, reason, error = printed(script).splitlines()
     assert state == "None False 1 None"
     for text in (reason, error):
         assert "libnone.so.1" in text
@@ -160,7 +149,7 @@ def child_with_grandchild():
 meet()
 print(outcome(child_with_grandchild), meet(), threads.threads_usable())
 """
-    assert python(script) == "0 [1, 1, 2, 2] True"
+    assert printed(script) == "0 [1, 1, 2, 2] True"
 
 
 def test_a_child_forked_before_any_openmp_uses_threads() -> None:
@@ -172,7 +161,7 @@ def child():
 
 print(outcome(child), meet())
 """
-    assert python(script) == "0 [1, 1, 2, 2]"
+    assert printed(script) == "0 [1, 1, 2, 2]"
 
 
 def test_a_child_that_inherits_another_librarys_runtime_keeps_to_one_thread() -> None:
@@ -188,7 +177,7 @@ def child():
 
 print(outcome(child), threads.threads_usable(), meet())
 """
-    assert python(script) == "0 True [1, 1, 2, 2]"
+    assert printed(script) == "0 True [1, 1, 2, 2]"
 
 
 def test_without_proc_everything_runs_on_the_calling_thread() -> None:
@@ -198,4 +187,4 @@ threads._PROC = "/nowhere"
 print(threads.threads_usable(), threads.max_threads(), threads.single_thread_reason())
 """
     said = "False 1 There is no OpenMP runtime: /proc, which tells a forked process, is not mounted: "
-    assert python(script).startswith(said)
+    assert printed(script).startswith(said)

@@ -43,23 +43,35 @@ def decode(data: Bytes, kind: DataType) -> npt.NDArray[Any]:
     return data.view(kind.numpy)
 
 
-class Elements:
-    """Elements of type `kind`, which a call may leave as `result`, of the same size, at multiples of it from an
-    argument's pointer; `values` are float64 so that references can be exact, all of them of that type at first."""
+class Recorded:
+    """Values around an argument's pointer, and which of them were read before they were written."""
 
-    def __init__(self, values: Doubles, kind: DataType = f32, result: DataType | None = None) -> None:
-        self.initial, self.values, self.kind, self.result = values, values.copy(), kind, result or kind
+    def __init__(self, values: npt.NDArray[Any]) -> None:
+        self.initial, self.values = values, values.copy()
         self.read, self.written = np.zeros(len(values), bool), np.zeros(len(values), bool)
 
-    def load(self, at_bytes: int, count: int) -> Doubles:
+    def load(self, at_bytes: int, count: int) -> npt.NDArray[Any]:
         where = self.place(at_bytes, count)
         self.read[where] |= ~self.written[where]
         return self.values[where].copy()
 
-    def store(self, at_bytes: int, values: Doubles) -> None:
+    def store(self, at_bytes: int, values: npt.NDArray[Any]) -> None:
         where = self.place(at_bytes, len(values))
         self.values[where] = values
         self.written[where] = True
+
+    def place(self, at_bytes: int, count: int) -> slice:
+        """Of so many values.  Raises AssertionError for what is not there."""
+        raise NotImplementedError
+
+
+class Elements(Recorded):
+    """Elements of type `kind`, which a call may leave as `result`, of the same size, at multiples of it from an
+    argument's pointer; `values` are float64 so that references can be exact, all of them of that type at first."""
+
+    def __init__(self, values: Doubles, kind: DataType = f32, result: DataType | None = None) -> None:
+        super().__init__(values)
+        self.kind, self.result = kind, result or kind
 
     def clear(self, at_bytes: int, count: int) -> None:
         """Zeros before the call."""

@@ -11,6 +11,17 @@ import numpy as np
 RANDOM: Final = np.random.default_rng(0)
 
 
+def floats(*dims: int, kind: Any = np.float32) -> Any:
+    """From -1 to 1."""
+    return RANDOM.uniform(-1, 1, dims).astype(kind)
+
+
+def integers(kind: Any, *dims: int) -> Any:
+    """Of all that the type has."""
+    limits = np.iinfo(kind)
+    return RANDOM.integers(limits.min, limits.max, dims, endpoint=True).astype(kind)
+
+
 def start_anew(name: str) -> None:
     RANDOM.bit_generator.state = np.random.default_rng(crc32(name.encode())).bit_generator.state
 

@@ -5,29 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tests.support.arena import REACH_BYTES, Bits, Buffer, Bytes
+from tests.support.arena import REACH_BYTES, Bits, Buffer, Bytes, Recorded
 
 Places = npt.NDArray[np.int64]
 
 POISON, DST_POISON = 0xA5, 0xC3
 
 
-class Octets:
+class Octets(Recorded):
     """Bytes at any distance from an argument's pointer."""
-
-    def __init__(self, initial: Bytes) -> None:
-        self.initial, self.values = initial, initial.copy()
-        self.read, self.written = np.zeros(len(initial), bool), np.zeros(len(initial), bool)
-
-    def load(self, at_bytes: int, count: int) -> Bytes:
-        where = self.place(at_bytes, count)
-        self.read[where] |= ~self.written[where]
-        return self.values[where].copy()
-
-    def store(self, at_bytes: int, values: Bytes) -> None:
-        where = self.place(at_bytes, len(values))
-        self.values[where] = values
-        self.written[where] = True
 
     def gather(self, at_bytes: Places, size: int) -> Bytes:
         """Elements of `size` bytes: a row of the result for each place."""

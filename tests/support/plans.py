@@ -32,6 +32,21 @@ def regions_of(plan: Plan, memories: Mapping[str, dnn.Memory]) -> list[MemoryReg
     return regions
 
 
+def proved_desc(*request: Any, **options: Any) -> dnn.PrimitiveDesc:
+    """As dnn.primitive_desc, and the plan is proved."""
+    pd = dnn.primitive_desc(*request, **options)
+    pd.plan.check()
+    return pd
+
+
+def execute(pd: dnn.PrimitiveDesc, memories: dict[str, dnn.Memory], emulated: bool = False) -> None:
+    """By the CPU, or under emulation."""
+    if emulated:
+        emulate_plan(pd.plan, memories)
+    else:
+        dnn.Primitive(pd).execute(**memories)
+
+
 def emulate_plan(plan: Plan, memories: Mapping[str, dnn.Memory]) -> None:
     """Execute `plan` on `memories`, as one thread would, in one part."""
     frame, regions = np.zeros(plan.arguments, np.int64), regions_of(plan, memories)

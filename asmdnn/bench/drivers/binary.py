@@ -1,6 +1,6 @@
 """`--binary`: operations on two tensors, of which the second may be broadcast."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,16 +12,13 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
 from asmdnn.bench.quantization import joined, quantities
-from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.bench.words import DDT, DTAG, Option, data_type, flag, one_of, tag
 from asmdnn.definitions.elementwise import BINARY, rounding_error
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.records import dataclass
 from asmdnn.types import BinaryAlgorithm
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 SELECT = "select"
 SOURCES = ("src0", "src1", "src2")
@@ -90,10 +87,10 @@ class BinaryWork(TensorWork):
         rounds = self.alg == "div" or (bool(self.scales) and self.alg not in EXACT)
         return self.judged(data, values, rounding_error(values) if rounds else 0.0)
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return BINARY_NUMBERS[self.alg], *(peer.descs[name] for name in ("src0", "src1", "dst"))
 
-    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> "OnednnPrimitive":
+    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
         if self.alg not in BINARY_NUMBERS:
             raise Unimplemented(f"onednn: there is no operation {self.alg}")
         return super().peer_primitive(isa, threads, results)

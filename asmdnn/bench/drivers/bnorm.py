@@ -1,6 +1,6 @@
 """`--bnorm`: batch normalization."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +10,10 @@ from asmdnn.bench.dims import completed, desc_of
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData
 from asmdnn.bench.norm_gradients import NormGradientWork
 from asmdnn.bench.norms import GRADIENTS, NormSettings, norm_options
-from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.words import LAYOUT
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.primitives.normalization.channel_description import Fusion
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 BnormCase = Case[NormSettings, NormProblem]
 FUSED: dict[str, Fusion] = {"R": "norm_relu", "A": "norm_add_relu"}
@@ -44,7 +41,7 @@ class BnormWork(ChannelNormWork):
             use_global_stats=self.given, fuse=fused, workspace=mask,
         )  # fmt: skip
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         if self.settings.post_ops:
             raise Unimplemented("onednn: batch normalization has no post-ops")
         return self.peer_direction, *self.peer_descs(peer), self.problem.epsilon, self.peer_flags
@@ -88,10 +85,10 @@ class BnormGradientWork(NormGradientWork):
     def asked_for(self, parameters: list[str]) -> list[str]:
         return [f"diff_{name}" for name in parameters]
 
-    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
         return src, dst, *self.peer_numbers
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return *self.peer_descs(peer), *self.peer_numbers
 
 

@@ -1,6 +1,6 @@
 """`--concat`: tensors one after the other along an axis."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +9,11 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, TensorWork
+from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, Peer, TensorWork
 from asmdnn.bench.values import TYPES, random_values, rounded
 from asmdnn.bench.words import DTAG, TAGS, Option, Settings, axis, data_type
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 LARGEST_VALUE = 100  # integers to this are numbers of all types
 
@@ -75,7 +72,7 @@ class ConcatWork(TensorWork):
             parts[name] = rounded(parts[name].astype(np.float32) * scales, self.concat.dst.dtype)
         return Answer(np.concatenate([*parts.values()], self.concat.axis), 0.0, "numpy")
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         count = len(self.concat.srcs)
         srcs = peer.handles([peer.descs[f"src{k}"] for k in range(count)])
         what = peer.descs["dst"], count, self.concat.axis, srcs, self.attributes_of(peer)

@@ -1,6 +1,6 @@
 """`--eltwise`: element-wise functions of a tensor, and their gradients."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.words import FIRST_DIM, LAYOUT, Option, data_type, direction, flag, one_of
 from asmdnn.definitions.elementwise import forward, rounding_error, slope
 from asmdnn.definitions.rounding import as_f32
@@ -21,9 +21,6 @@ from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
 from asmdnn.records import dataclass, replace
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 OF_DST = "_dst"  # benchdnn's ending of use_dst_for_bwd
 WORDS = (*FORWARD_ALGS, *(alg.replace(USE_DST, OF_DST) for alg in BACKWARD_ALGS if alg.endswith(USE_DST)))
@@ -85,14 +82,14 @@ class EltwiseWork(TensorWork):
         values = forward(self.alg, x, *numbers)
         return self.judged(data, values, rounding_error(values))
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         settings, descs = self.settings, [peer.descs[name] for name in self.descs]
         if settings.alg not in ELTWISE:
             raise Unimplemented(f"onednn: there is no function {settings.alg}")
         kind = FORWARD.get(settings.dir, FORWARD["FWD_D"])
         return kind, ELTWISE[settings.alg], descs[0], descs[-1], settings.alpha, settings.beta
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         forward = super().onednn(peer)
         if not self.is_backward:
             return forward

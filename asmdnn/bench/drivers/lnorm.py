@@ -1,6 +1,6 @@
 """`--lnorm`: layer normalization over the last dim."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,15 +10,12 @@ from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norm_gradients import NormGradientWork
 from asmdnn.bench.norms import GRADIENTS, NormSettings, NormWork, norm_options
-from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.words import Option, data_type, tag
 from asmdnn.definitions.normalization import inverse_deviation, moments, rows_error, statistics_error
 from asmdnn.definitions.rounding import as_f32
 from asmdnn.errors import Unimplemented
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 EPSILON = 1e-5
 STATISTICS_ULPS = 8
@@ -60,7 +57,7 @@ class LnormWork(NormWork):
         dst = self.judged(data, values, rows_error(x, x - mean, factor, scale, shift))
         return self.answers(dst, {"mean": (mean[..., 0], errors[0]), "variance": (variance[..., 0], errors[1])})
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         if self.rms:
             raise Unimplemented(NO_RMS)
         descs = (*self.peer_descs(peer), peer.layout(self.statistics))
@@ -82,12 +79,12 @@ class LnormGradientWork(NormGradientWork):
     def asked_for(self, parameters: list[str]) -> list[str]:
         return ["shift"] if "diff_shift" in self.results else []
 
-    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
         if self.rms:
             raise Unimplemented(NO_RMS)
         return src, dst, peer.descs["mean"], *self.peer_numbers
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return *self.peer_descs(peer), peer.descs["mean"], *self.peer_numbers
 
 

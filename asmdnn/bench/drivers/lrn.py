@@ -1,6 +1,6 @@
 """`--lrn`: local response normalization, across channels and within them."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from asmdnn.bench.driver import Array, Case, Data, Driver, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.lrn_problem import LrnProblem, parse
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.typed import numbers
 from asmdnn.bench.values import decoded
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
@@ -18,9 +18,6 @@ from asmdnn.definitions.normalization import local_base, local_response, local_r
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm
 from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 ALGS = {"ACROSS": 0xAFF, "WITHIN": 0xBFF}  # oneDNN's numbers
 HALVES_SLACK = 1e6  # oneDNN's workspace is of the type of src
@@ -63,7 +60,7 @@ class LrnWork(TensorWork):
         values = local_response(x, axes, p.size, p.alpha, p.beta, p.k)
         return self.judged(data, values, local_response_error(values, p.size ** len(axes), p.beta))
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         p, descs = self.problem, (peer.descs["src"], peer.descs["dst"])
         return FORWARD[self.settings.dir], ALGS[self.settings.alg], *descs, p.size, p.alpha, p.beta, p.k
 
@@ -101,10 +98,10 @@ class LrnGradientWork(GradientWork):
     def forward_data(self, data: Data) -> TensorData:
         return TensorData({"src": data.arrays["src"], "dst": data.arrays["diff_src"]}, False)
 
-    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
         return ALGS[self.settings.alg], src, dst, *self.window
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         descs = (peer.descs[name] for name in ("diff_src", "diff_dst", "src"))
         return ALGS[self.settings.alg], *descs, *self.window
 

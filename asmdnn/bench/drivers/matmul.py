@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import asmdnn as dnn
 from asmdnn.bench import older
@@ -10,13 +10,11 @@ from asmdnn.bench.attributes import scaled_options, zero_points_option
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver
 from asmdnn.bench.product_work import Arrays, Doubles, ProductSettings, ProductWork, product_options
+from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.words import Option, Strides, number, show_strides, strides
 from asmdnn.definitions.products import product, product_size
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 ROW = 2  # benchdnn's default: a bias of its own for each column of a matrix
 TENSORS = ("src", "weights", "dst")
@@ -57,7 +55,7 @@ class MatmulWork(ProductWork):
     def sizes(self, x: Arrays) -> Sequence[Doubles]:
         return [product_size(x["src"], x["weights"])]
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         descs = peer.descs
         return descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]
 

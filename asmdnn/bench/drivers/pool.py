@@ -13,7 +13,7 @@ from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork
 from asmdnn.bench.values import encoded, joined, random_values
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.definitions.rounding import gamma
@@ -31,7 +31,7 @@ from asmdnn.records import dataclass
 from asmdnn.types import PoolingAlgorithm
 
 if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive, Tensor
+    from asmdnn.bench.peers.onednn import Tensor
 
 ALGORITHMS: dict[str, PoolingAlgorithm] = {
     "max": "max", "avg_np": "avg_exclude_padding", "avg_p": "avg_include_padding"
@@ -104,7 +104,7 @@ class PoolWork(TensorWork):
         found = self.peer_primitive(isa, threads, ("dst",))
         return TrainingPeer(found, self) if self.has_indices else found
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         kernel, strides, *others = map(peer.dims, self.sizes)
         kind = FORWARD["FWD_D" if self.has_indices else "FWD_I"]
         return kind, OF_ONEDNN[self.alg], peer.descs["src"], peer.descs["dst"], strides, kernel, *others
@@ -113,7 +113,7 @@ class PoolWork(TensorWork):
 class TrainingPeer:
     """oneDNN's forward pass of training; its places of maxima, in a form of its own, are taken from the answer."""
 
-    def __init__(self, peer: "OnednnPrimitive", work: PoolWork) -> None:
+    def __init__(self, peer: Peer, work: PoolWork) -> None:
         self._peer, self._work = peer, work
         self.implementation, self.run = peer.implementation, peer.run
         self.write, self.close = peer.write, peer.close
@@ -177,11 +177,11 @@ class PoolGradientWork(GradientWork):
         src = encoded(self.forward_src, self.descs["diff_src"].dtype)
         return TensorData({"src": src, "dst": data.arrays["diff_dst"]}, data.exact)
 
-    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
         kernel, strides, *others = map(peer.dims, self.sizes)
         return OF_ONEDNN[self.alg], src, dst, strides, kernel, *others
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return self.forward_arguments(peer, peer.descs["diff_src"], peer.descs["diff_dst"])
 
 

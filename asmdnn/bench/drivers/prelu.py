@@ -1,6 +1,6 @@
 """`--prelu`: src where it is positive, else weights times src."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,16 +10,13 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
 from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.words import INPLACE, Option, data_type, direction, tag
 from asmdnn.definitions.elementwise import prelu, prelu_gradient
 from asmdnn.definitions.normalization import sum_roundings
 from asmdnn.definitions.rounding import UNIT, gamma
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +47,7 @@ class PreluWork(TensorWork):
         values = prelu(self.real(data, "src"), self.real(data, "weights"))
         return self.judged(data, values, UNIT * np.abs(values))
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return self.kind, *(peer.descs[name] for name in self.descs)
 
 
@@ -77,10 +74,10 @@ class PreluGradientWork(GradientWork):
         both = (values, UNIT * np.abs(values)), (total, error)
         return self.gradients(dict(zip(self.results, both, strict=True)))
 
-    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
         return src, peer.descs["weights"], dst
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return tuple(peer.descs[name] for name in ("src", "weights", "diff_src", "diff_weights", "diff_dst"))
 
 

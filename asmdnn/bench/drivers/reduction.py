@@ -1,7 +1,7 @@
 """`--reduction`: reductions over the dims that the second tensor has as 1."""
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words, ty
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.bench.words import DDT, FROM_TO, Option, data_type, one_of
 from asmdnn.definitions.reduction import reduced, reduced_error
@@ -20,9 +20,6 @@ from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 LARGEST_VALUE, LARGEST_CENTER = 4.0, 8
 INTEGERS, TWOS = ("s32", "s8", "u8"), 3  # so many factors of a product are 2
@@ -75,7 +72,7 @@ class ReductionWork(TensorWork):
         values = reduced(desc.alg, x, desc.reduced, desc.p, desc.eps)
         return self.judged(data, values, reduced_error(desc.alg, x, desc.reduced, values))
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         desc = self.reduction
         if desc.alg not in ALGS:
             raise Unimplemented(f"onednn: there is no reduction {desc.alg}")

@@ -6,7 +6,7 @@ is what oneDNN's reorder computes, in f32.  --oflag=s8s8_comp:MASK asks for the 
 """
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.post_ops import chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.values import TYPES, random_values, rounded
 from asmdnn.bench.values import joined as in_a_row
 from asmdnn.bench.words import Option, Settings, Strides, data_type, number, show_strides, strides, tag
@@ -26,9 +26,6 @@ from asmdnn.memory.tags import MAX_NDIMS
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reorder.compensation import compensation_desc
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 ARGUMENTS = ("src", "dst")
 LARGEST_VALUE = 300  # beyond what 8 bits hold, so that some results saturate
@@ -112,12 +109,12 @@ class ReorderWork(TensorWork):
         values, size = (np.broadcast_to(sum(each, np.zeros(())), dims) for each in (terms, map(np.abs, terms)))
         return values, size * (0.0 if plain else ROUNDINGS * UNIT_ROUNDOFF)
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         ends = (end for name in ("src", "dst") for end in (peer.descs[name], peer.engine))
         create, destroy = peer.lib.dnnl_reorder_primitive_desc_create, peer.lib.dnnl_primitive_desc_destroy
         return peer.own(create, destroy, *ends, self.attributes_of(peer))
 
-    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> "OnednnPrimitive":
+    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
         if self.mask is not None:
             raise Unimplemented("oneDNN's C interface has no function that asks for a compensation")
         return super().peer_primitive(isa, threads, results)

@@ -1,6 +1,6 @@
 """`--resampling`: a tensor on a finer or a coarser grid."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import asmdnn as dnn
 from asmdnn.bench import chains, dims
@@ -10,15 +10,12 @@ from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.resampling_problem import ResamplingProblem, parse_problem
-from asmdnn.bench.tensor_work import FORWARD, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, Peer, TensorWork
 from asmdnn.bench.words import DDT, IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.definitions.resampling import resampled, resampled_gradient
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
 from asmdnn.records import dataclass, replace
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 OF_ONEDNN = {"nearest": 0x2FFF0, "linear": 0x2FFF1}  # its numbers
 
@@ -59,11 +56,11 @@ class ForwardWork(TensorWork):
         how = desc.alg, desc.dst.dims[2:], desc.factors, desc.coordinates, desc.rounding
         return self.judged(data, *resampled(self.real(data, "src"), *how))
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         descs = peer.descs["src"], peer.descs["dst"]
         return FORWARD["FWD_I"], OF_ONEDNN[self.resampling.alg], peer.null, *descs
 
-    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> "OnednnPrimitive":
+    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
         if self.resampling.alg not in OF_ONEDNN:
             raise Unimplemented(f"oneDNN has no {self.resampling.alg} resampling")
         return super().peer_primitive(isa, threads, results)
@@ -87,12 +84,12 @@ class GradientOfResampling(GradientWork):
         how = desc.alg, desc.diff_src.dims[2:], desc.factors, desc.coordinates, desc.rounding
         return self.gradients({"diff_src": resampled_gradient(self.real(data, "diff_dst"), *how)})
 
-    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
         if self.resampling.alg not in OF_ONEDNN:
             raise Unimplemented(f"oneDNN has no {self.resampling.alg} resampling")
         return OF_ONEDNN[self.resampling.alg], peer.null, src, dst
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return self.forward_arguments(peer, peer.descs["diff_src"], peer.descs["diff_dst"])
 
 

@@ -6,7 +6,7 @@ and of values (n, groups, keys, e).
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +15,12 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
 from asmdnn.bench.drivers.softmax import ALGS
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import joined
 from asmdnn.bench.words import Option, Settings, data_type, direction, one_of, tag
 from asmdnn.definitions.softmax import attention, attention_error, attention_gradient
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 TRANSPOSED = (0, 1, 3, 2)  # keys as rows, which descriptions have
 # Whether a mask's dims are those of the scores, by its name.
@@ -201,19 +198,19 @@ class Composition:
         for primitive in (self.result, self.softmax, self.scoring):
             primitive.close()
 
-    def _scores(self, peer: "OnednnPrimitive") -> Any:
+    def _scores(self, peer: Peer) -> Any:
         from asmdnn.bench.peers.onednn_attributes import attributes
 
         ops: list[Any] = [dnn.Eltwise("linear", self.work.depth**-0.5)]
         ops += [dnn.Binary("add", self.mask)] if "binary_1" in peer.descs else []
         return self._product(peer, attributes(peer, dnn.Attr(ops)))
 
-    def _softmax(self, peer: "OnednnPrimitive") -> Any:
+    def _softmax(self, peer: Peer) -> Any:
         create = peer.lib.dnnl_softmax_forward_primitive_desc_create
         what = FORWARD["FWD_I"], ALGS["SOFTMAX"], peer.descs["src"], peer.descs["dst"], 3, peer.null
         return peer.describe(create, *what)
 
-    def _product(self, peer: "OnednnPrimitive", attr: Any = None) -> Any:
+    def _product(self, peer: Peer, attr: Any = None) -> Any:
         src, weights, dst = (peer.descs[name] for name in ("src", "weights", "dst"))
         create = peer.lib.dnnl_matmul_primitive_desc_create
         return peer.describe(create, src, weights, peer.null, dst, peer.null if attr is None else attr)

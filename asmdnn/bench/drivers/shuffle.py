@@ -1,6 +1,6 @@
 """`--shuffle`: one axis shuffled, in every type and layout."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -8,14 +8,11 @@ import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import TYPES, random_values
 from asmdnn.bench.words import LAYOUT, Option, Settings, axis, data_type, direction, number
 from asmdnn.definitions.moves import shuffled
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 KINDS = {**PROP_KINDS, "BWD_D": dnn.PropKind.backward_data}
 LARGEST_VALUE = 1 << 15  # s8 and u8 hold less: all that they hold; bf16 has the nearest
@@ -56,7 +53,7 @@ class ShuffleWork(TensorWork):
         x, axis, group = self.real(data, "src"), self.shuffle.axis, self.shuffle.group_size
         return Answer(shuffled(x, axis, group if self.is_backward else x.shape[axis] // group), 0.0, "numpy")
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         src, dst = peer.descs["src"], peer.descs["dst"]
         matrix = (self.shuffle.axis, self.shuffle.group_size)
         create = peer.lib.dnnl_shuffle_forward_primitive_desc_create

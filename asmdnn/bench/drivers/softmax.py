@@ -1,6 +1,6 @@
 """`--softmax`: softmax and its logarithm over one axis."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import joined, quantities
-from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import encoded
 from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, Option, axis, one_of
 from asmdnn.definitions.rounding import UNIT
@@ -20,9 +20,6 @@ from asmdnn.definitions.softmax import softmax, softmax_error, softmax_gradient
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 ALGS = {"SOFTMAX": 0x30000, "LOGSOFTMAX": 0x30001}  # oneDNN's numbers
 
@@ -70,7 +67,7 @@ class SoftmaxWork(TensorWork):
         values, error = values * scales, (error + UNIT * np.abs(values)) * np.abs(scales)
         return self.judged(data, values, error, self.scales.divisor)
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return FORWARD[self.settings.dir], ALGS[self.settings.alg], peer.descs["src"], peer.descs["dst"], self.axis
 
 
@@ -104,10 +101,10 @@ class SoftmaxGradientWork(GradientWork):
         found = softmax_gradient(self.real(data, "dst"), self.real(data, "diff_dst"), self.axis, self.is_log)
         return self.gradients({"diff_src": found})
 
-    def forward_arguments(self, peer: "OnednnPrimitive", src: Any, dst: Any) -> tuple[Any, ...]:
+    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
         return ALGS[self.settings.alg], src, dst, self.axis
 
-    def peer_arguments(self, peer: "OnednnPrimitive") -> tuple[Any, ...]:
+    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
         return ALGS[self.settings.alg], *(peer.descs[name] for name in ("diff_src", "diff_dst", "dst")), self.axis
 
 

@@ -1,21 +1,18 @@
 """`--sum`: the sum of several tensors, each with a factor."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, TensorWork
+from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, Peer, TensorWork
 from asmdnn.bench.words import DDT, DTAG, TAGS, Option, Settings, data_type, each, flag
 from asmdnn.definitions.elementwise import weighted_sum, weighted_sum_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.records import dataclass
-
-if TYPE_CHECKING:
-    from asmdnn.bench.peers.onednn import OnednnPrimitive
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class SumWork(TensorWork):
         values, scales = weighted_sum(terms, self.sum.scales), self.sum.scales
         return self.judged(data, values, weighted_sum_error(terms, scales))
 
-    def onednn(self, peer: "OnednnPrimitive") -> Any:
+    def onednn(self, peer: Peer) -> Any:
         srcs, count = peer.handles([peer.descs[name] for name in self.descs if name != "dst"]), len(self.sum.srcs)
         create = peer.lib.dnnl_sum_primitive_desc_create
         return peer.describe(create, peer.descs["dst"], count, list(self.sum.scales), srcs, peer.null)

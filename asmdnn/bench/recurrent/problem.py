@@ -6,8 +6,15 @@ dhc of the hidden state (sic), dic of dst_iter (dhc), which differs from dhc whe
 
 import math
 
-from asmdnn.bench.problem_text import LONGEST_QUOTE, count_in, entries
-from asmdnn.bench.problems import DEFAULT_MB, FLOAT_BYTES, LARGEST_TENSOR_BYTES
+from asmdnn.bench.problem_text import (
+    FLOAT_BYTES,
+    LARGEST_TENSOR_BYTES,
+    Named,
+    check_given,
+    entries,
+    quoting,
+)
+from asmdnn.bench.problems import DEFAULT_MB
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -15,7 +22,7 @@ KEYS = ("l", "t", "mb", "sic", "slc", "dhc", "dic")
 
 
 @dataclass(frozen=True, slots=True)
-class RnnProblem:
+class RnnProblem(Named):
     layers: int
     steps: int
     mb: int
@@ -25,10 +32,6 @@ class RnnProblem:
     dic: int
     name: str = ""
 
-    @property
-    def count(self) -> int:
-        return count_in(self.name)
-
     def __str__(self) -> str:
         channels = f"sic{self.sic}slc{self.slc}dhc{self.dhc}dic{self.dic}"
         return f"l{self.layers}t{self.steps}mb{self.mb}{channels}" + (f'n"{self.name}"' if self.name else "")
@@ -36,16 +39,12 @@ class RnnProblem:
 
 def rnn_problem(text: str) -> RnnProblem:
     """The problem that `text` describes.  Raises InvalidArguments that quotes it and says what is wrong."""
-    try:
+    with quoting(text):
         return _build(*entries(text, KEYS))
-    except InvalidArguments as error:
-        shown = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "..."
-        raise InvalidArguments(f"problem {shown!r}: {error}") from None
 
 
 def _build(numbers: dict[str, int], name: str) -> RnnProblem:
-    if "sic" not in numbers:
-        raise InvalidArguments("'sic' is missing")
+    check_given(numbers, "sic")
     sic = numbers["sic"]
     dhc = numbers.get("dhc", sic)
     layers, steps, mb = numbers.get("l", 1), numbers.get("t", 1), numbers.get("mb", DEFAULT_MB)

@@ -57,7 +57,6 @@ class AmxTileSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return (*ARGUMENTS, *names_of_operands(self.tile.post_ops))
 
     def footprint(self) -> Footprint:
@@ -65,7 +64,6 @@ class AmxTileSpec:
         return self.tile.footprint()
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         cut = EqualTiles.of(self.tile.rows)
         block = min(BLOCK_TILES, cut.tiles), min(self.tile.panel_vectors, self.tile.vectors)
         whole = self.tile.depth * self.tile.types.src.size_bytes // TILE_ROW_BYTES
@@ -118,12 +116,9 @@ class AmxCode:
         width = tile.panel_vectors * self.v.lanes
         whole, rest = divmod(tile.columns, width)
         if whole > 1:
-            left = self.asm.gp.take("panels left")
-            self.asm.MOV(left, whole)
-            with self.asm.loop(left, "panels"):
+            with self.asm.repeated(whole, "panels left", "panels"):
                 self.panel(width)
                 self.next_panel()
-            self.asm.gp.free(left)
         elif whole:
             self.panel(width)
             if rest:
@@ -137,13 +132,10 @@ class AmxCode:
         pairs = (cut.tiles - 1) // BLOCK_TILES
         with self.finish.columns(columns):
             if pairs:
-                left = self.asm.gp.take("pairs of tiles left")
-                self.asm.MOV(left, pairs)
-                with self.asm.loop(left, "pairs of tiles"):
+                with self.asm.repeated(pairs, "pairs of tiles left", "pairs of tiles"):
                     self.block((0, size), columns)
                     self.finish.rows(0, BLOCK_TILES * size)
                     self.asm.ADD(self.src, BLOCK_TILES * size * self.tile.src_row_bytes)
-                self.asm.gp.free(left)
             last = cut.tiles - BLOCK_TILES * pairs
             if last == 1:
                 self.block((-cut.again,), columns)

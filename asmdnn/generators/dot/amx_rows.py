@@ -28,12 +28,9 @@ class Rounds:
             if not stays:
                 self.move(1)
             return
-        left = self.asm.gp.take("steps left")
-        self.asm.MOV(left, count)
-        with self.asm.loop(left, "steps"):
+        with self.asm.repeated(count, "steps left", "steps"):
             yield
             self.move(1)
-        self.asm.gp.free(left)
         self.done = count
 
     def move(self, rounds: int) -> None:

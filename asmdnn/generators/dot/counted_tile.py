@@ -48,7 +48,6 @@ class CountedTileSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return (*ARGUMENTS, "words")
 
     @property

@@ -74,16 +74,13 @@ class DepthwiseWeightsSpec:
     accumulate: bool = False
     dtype: DataType = f32
     second_row: tuple[int, int] | None = None
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         rows = ["2rows"] if self.second_row else []
         words = [str(len(self.positions)), *rows, *["acc"] * self.accumulate, checksum(self)]
         return f"depthwise_weights_{self.dtype}_{'_'.join(words)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        return ARGUMENTS
 
     @property
     def held(self) -> int:
@@ -117,7 +114,6 @@ class DepthwiseWeightsSpec:
         return len(self.positions)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame)."""
         DepthwiseWeightsCode(self, asm).emit()
         asm.ret()
 

@@ -40,15 +40,11 @@ class DotsSpec:
     depth: int
     src_row_bytes: int
     types: Types = F32
+    frame = OPERANDS
 
     @property
     def name(self) -> str:
         return f"dots_{self.types}_{self.rows}x{self.depth}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return OPERANDS
 
     def footprint(self) -> Footprint:
         row, vector = (x.size_bytes * self.depth for x in (self.types.weights, self.types.src))
@@ -57,17 +53,13 @@ class DotsSpec:
         return Footprint((*src, Range(WEIGHTS, 0, vector)), (dst,))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         code = DotsCode(self, dot)
         strips, rest = divmod(self.rows, STRIP)
         with dot.ready():
             if strips:
-                left = asm.gp.take("strips left")
-                asm.MOV(left, strips)
-                with asm.loop(left, "strips of rows"):
+                with asm.repeated(strips, "strips left", "strips of rows"):
                     code.strip(STRIP)
-                asm.gp.free(left)
             for rows in (2, 1):
                 if rest & rows:
                     code.strip(rows)
@@ -92,13 +84,10 @@ class DotsCode:
         chunks, rest = divmod(self.spec.depth, elements)
         steps = ((self.src, types.weights.size_bytes * elements), (self.weights, types.src.size_bytes * elements))
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, "chunks of depth"):
+            with asm.repeated(chunks, "chunks left", "chunks of depth"):
                 self.chunk(acc, elements)
                 for pointer, size in steps:
                     asm.ADD(pointer, size)
-            asm.gp.free(left)
         if rest:
             self.chunk(acc, rest)
         for pointer, size in steps if chunks else ():

@@ -69,7 +69,6 @@ class FewTileSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return (*ARGUMENTS, *names_of_operands(self.post_ops))
 
     def footprint(self) -> Footprint:

@@ -40,15 +40,11 @@ class GemvSpec:
     src_depth_bytes: int
     weights_row_bytes: int
     types: Types = F32
+    frame = OPERANDS
 
     @property
     def name(self) -> str:
         return f"gemv_{self.types}_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return OPERANDS
 
     @property
     def pass_groups(self) -> int:
@@ -72,7 +68,6 @@ class GemvSpec:
         return Footprint((*src, *weights), (dst,), rereads=self.passes > 1)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         src, weights, dst = load_operands(asm)
         group, most = self.types.group, self.pass_groups
@@ -89,14 +84,11 @@ class GemvSpec:
                 code.one_pass(src, [GROUP_BYTES] * rest, first=True)
             passes = (whole - rest) // most
             if passes:
-                left = asm.gp.take("passes left")
-                asm.MOV(left, passes)
-                with asm.loop(left, "passes"):
+                with asm.repeated(passes, "passes left", "passes"):
                     advance(rest)
                     code.one_pass(src, [GROUP_BYTES] * most, first=False)
                     if rest != most:
                         advance(most - rest)
-                asm.gp.free(left)
             if cut:
                 if rest:
                     advance(rest)
@@ -124,13 +116,10 @@ class GemvCode:
         chunk = CHUNK * v.lanes
         chunks, rest = divmod(self.spec.columns, chunk)
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, f"chunks of {held} rows"):
+            with asm.repeated(chunks, "chunks left", f"chunks of {held} rows"):
                 self.step(chunk, copies, held, first)
                 asm.ADD(self.weights, size * chunk)
                 asm.ADD(self.dst, CHUNK * v.bytes)
-            asm.gp.free(left)
         if rest:
             self.step(rest, copies, held, first)
         if chunks:

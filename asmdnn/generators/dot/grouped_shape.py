@@ -198,7 +198,6 @@ class GroupedRows(RowNumbers):
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return (*ARGUMENTS, *names_of_operands(self.post_ops))
 
     def of_kernel_row(self) -> "GroupedRows":

@@ -97,9 +97,7 @@ class MatmulTileSpec:
         if self.tile.items.count == 1:
             code.compute()
         else:
-            left = asm.gp.take("items left")
-            asm.MOV(left, self.tile.items.count)
-            with asm.loop(left, "items"):
+            with asm.repeated(self.tile.items.count, "items left", "items"):
                 code.compute()
                 code.next_item()
         asm.ret()
@@ -172,9 +170,7 @@ class TileCode:
         tile, asm = self.tile, self.asm
         looped = looped_steps(tile)
         if looped:
-            left = asm.gp.take("steps left")
-            asm.MOV(left, looped // UNROLL)
-            with asm.loop(left, "steps"):
+            with asm.repeated(looped // UNROLL, "steps left", "steps"):
                 self.steps(UNROLL, GROUP_BYTES, parts, row, spare)
                 asm.ADD(self.pointers[SRC], UNROLL * tile.src_depth_bytes)
                 asm.ADD(self.pointers[WEIGHTS], UNROLL * tile.weights_row_bytes)
@@ -184,7 +180,6 @@ class TileCode:
                     asm.ADD(self.pointers[PACKED], UNROLL * GROUP_BYTES)
                 if tile.prefetch_lines:
                     asm.ADD(self.pointers[PREFETCHED], tile.prefetch_lines * tile.line_step_bytes)
-            asm.gp.free(left)
         self.steps(tile.steps - looped, tile.last_group_bytes, parts, row, spare)
 
     def steps(self, count: int, last_bytes: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:

@@ -23,9 +23,8 @@ from asmdnn.generators.dot.operands import src_of
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
-from asmdnn.isa.dot_base import Row
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.vector import Lanes
+from asmdnn.isa.vector import Lanes, Row
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
 
@@ -56,17 +55,13 @@ class OuterSpec:
     prefetches: bool = False
     streaming: bool = False
     types: Types = F32
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         words = [f"{self.rows}x{self.columns}x{self.depth}"] + ["bias"] * bool(self.bias)
         words += ["prefetch"] * self.prefetches + ["streaming"] * self.streaming + [checksum(self)]
         return f"outer_{self.types}_{'_'.join(words)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         size, bias = self.types.sums.size_bytes, self.bias
@@ -90,7 +85,6 @@ class OuterSpec:
                 yield Range(WEIGHTS, begin, begin + self.types.weights_bytes * width)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         rows = OuterCode(self, dot)
         with dot.ready():
@@ -118,15 +112,12 @@ class OuterCode:
     def emit(self, streaming: bool) -> None:
         spec, asm = self.spec, self.asm
         self.streaming = streaming
-        left = asm.gp.take("rows left")
-        asm.MOV(left, spec.rows)
-        with asm.loop(left, "rows"):
+        with asm.repeated(spec.rows, "rows left", "rows"):
             self.row()
             steps = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes, BIAS: spec.bias.row_bytes if spec.bias else 0}
             for argument, step in steps.items():
                 if step:
                     asm.ADD(self.pointers[argument], step)
-        asm.gp.free(left)
 
     def row(self) -> None:
         """All columns of a row; the pointers are left as they were."""
@@ -136,13 +127,10 @@ class OuterCode:
         if spec.bias and spec.bias.columns:
             steps[BIAS] = CHUNK * v.bytes
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, "chunks of columns"):
+            with asm.repeated(chunks, "chunks left", "chunks of columns"):
                 self.chunk(CHUNK * v.lanes)
                 for argument, step in steps.items():
                     asm.ADD(self.pointers[argument], step)
-            asm.gp.free(left)
         if rest:
             self.chunk(rest)
         for argument, step in steps.items() if chunks else ():

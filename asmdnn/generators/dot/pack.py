@@ -52,15 +52,11 @@ class PackSpec:
     prefetch_rows: int = 0
     types: Types = F32
     sums: bool = False  # of columns, too; of at most `most_summed`
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         return f"pack_{self.types.weights}_{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     @property
     def vectors(self) -> int:
@@ -84,7 +80,6 @@ class PackSpec:
         return Footprint(tuple(Range(PREFETCHED, at, at + read) for at in rows), tuple(writes))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         code = PackCode(self, asm)
         whole, cut = divmod(self.depth, self.types.group)
         left = asm.gp.take("rows left")

@@ -1,6 +1,6 @@
 """What products of rows with a panel of packed weights have in common: pointers, post-ops, and the stores."""
 
-from typing import Protocol
+from typing import Final
 
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.postops import Operand, PostOp
@@ -10,23 +10,48 @@ from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Register, mem
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
+from asmdnn.isa.vectors import VECTORS
+
+PANEL_VECTORS: Final = 4
+QUAD_BYTES: Final = 4
 
 
-class PanelProduct(Protocol):
-    """What a spec says of its results."""
+class PanelProduct:
+    """What specs have in common.  depth: of k, in groups of `group`; bits: of an element of weights."""
+
+    __slots__ = ()
+    isa: str
+    rows: int
+    columns: int
+    depth: int
+    group: int
+    dst_row_bytes: int
+    after: tuple[PostOp, ...]
+    kind: str
+    bits: int
 
     @property
-    def rows(self) -> int: ...
+    def frame(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
     @property
-    def columns(self) -> int: ...
+    def block(self) -> int:
+        """How many k a lane holds."""
+        return 8 * QUAD_BYTES // self.bits
+
     @property
-    def dst_row_bytes(self) -> int: ...
+    def dst(self) -> int:
+        """The number of its argument."""
+        return self.frame.index("dst")
+
     @property
-    def after(self) -> tuple[PostOp, ...]: ...
+    def groups(self) -> int:
+        return self.depth // self.group
+
     @property
-    def kind(self) -> str: ...
-    @property
-    def dst(self) -> int: ...
+    def panel_bytes(self) -> int:
+        """Of a panel's row, of scales as of weights."""
+        return PANEL_VECTORS * VECTORS[self.isa].bytes
 
 
 class PanelProductCode(Computation):

@@ -43,15 +43,11 @@ class QuantizeSpec:
     src_row_bytes: int
     factor: float
     kind: str = "f32"
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         return f"quantize_{self.kind}_{self.rows}x{self.elements}by{self.group}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         numbers = self.rows * self.elements // self.group
@@ -60,7 +56,6 @@ class QuantizeSpec:
         return Footprint(src, tuple(r for argument, n, size in written for r in rows_touched(argument, 1, 0, n, size)))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         QuantizeCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 

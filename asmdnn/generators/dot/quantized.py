@@ -23,7 +23,7 @@ from typing import Final
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.panel_product import PanelProductCode
+from asmdnn.generators.dot.panel_product import PANEL_VECTORS, QUAD_BYTES, PanelProduct, PanelProductCode
 from asmdnn.generators.functions.chain import names_of_operands, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.rows import operands_touched, rows_touched
@@ -35,15 +35,14 @@ from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
-PANEL_VECTORS: Final = 4
-QUAD_BYTES, LOW = 4, b"\x0f"
+LOW: Final = b"\x0f"
 UNROLLED: Final = 8  # blocks
 OTHER_REGISTERS: Final = 5  # weights, their upper halves, a spare one, the mask, ones
 SRC, SRC_SCALES, SRC_SUMS, WEIGHTS, SCALES = range(5)
 
 
 @dataclass(frozen=True, slots=True)
-class QuantizedProductSpec:
+class QuantizedProductSpec(PanelProduct):
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8."""
 
@@ -60,11 +59,6 @@ class QuantizedProductSpec:
     bits: int = NIBBLE_BITS
 
     @property
-    def block(self) -> int:
-        """How many k a lane holds."""
-        return 8 * QUAD_BYTES // self.bits
-
-    @property
     def name(self) -> str:
         size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
         words = [*["offsets"] * self.offsets, *words_of(self.after), checksum(self)]
@@ -72,23 +66,8 @@ class QuantizedProductSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         fixed = ("src", "src_scales", "src_sums", "weights", "scales", *["offsets"] * self.offsets, "dst")
         return (*fixed, *names_of_operands(self.after))
-
-    @property
-    def dst(self) -> int:
-        """The number of its argument."""
-        return SCALES + 1 + self.offsets
-
-    @property
-    def groups(self) -> int:
-        return self.depth // self.group
-
-    @property
-    def panel_bytes(self) -> int:
-        """Of a panel's row, of scales as of weights."""
-        return PANEL_VECTORS * VECTORS[self.isa].bytes
 
     def footprint(self) -> Footprint:
         numbers = self.vectors * VECTORS[self.isa].bytes // F32_BYTES
@@ -103,7 +82,6 @@ class QuantizedProductSpec:
         return Footprint(tuple(dict.fromkeys(reads)), written)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         QuantizedProductCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 
@@ -136,11 +114,9 @@ class QuantizedProductCode(PanelProductCode):
         for of_row in self.sums:
             for total in of_row:
                 v.zero(total)
-        left = asm.gp.take("groups left")
-        asm.MOV(left, spec.groups)
-        with asm.loop(left, "groups"):
+        with asm.repeated(spec.groups, "groups left", "groups"):
             self.group()
-        asm.gp.free(left, *self.pointers)
+        asm.gp.free(*self.pointers)
         v.registers.free(self.low, *(x for of_row in (*self.products, *self.octets) for x in of_row), *self.nibbles)
         self.end()
 

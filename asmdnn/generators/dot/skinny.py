@@ -46,15 +46,11 @@ class SkinnySpec:
     weights_row_bytes: int
     dst_row_bytes: int
     types: Types = F32
+    frame = OPERANDS
 
     @property
     def name(self) -> str:
         return f"skinny_{self.types}_{self.rows}x{self.columns}x{self.depth}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return OPERANDS
 
     @property
     def pass_groups(self) -> int:
@@ -78,7 +74,6 @@ class SkinnySpec:
         )
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
         code = SkinnyCode(self, dot)
         (whole, cut), most = divmod(self.depth, self.types.group), self.pass_groups
@@ -90,12 +85,9 @@ class SkinnySpec:
             if passes or (rest and cut):
                 code.advance(rest)
             if passes:
-                left = asm.gp.take("passes left")
-                asm.MOV(left, passes)
-                with asm.loop(left, "passes"):
+                with asm.repeated(passes, "passes left", "passes"):
                     code.one_pass([GROUP_BYTES] * most, first=False)
                     code.advance(most)
-                asm.gp.free(left)
             if cut:
                 code.one_pass([cut * self.types.src.size_bytes], first=not rest)
         asm.ret()
@@ -131,13 +123,10 @@ class SkinnyCode:
         weights_bytes, dst_bytes = (x.size_bytes * chunk for x in (self.spec.types.weights, self.spec.types.sums))
         chunks, rest = divmod(self.spec.columns, chunk)
         if chunks:
-            left = asm.gp.take("chunks left")
-            asm.MOV(left, chunks)
-            with asm.loop(left, f"chunks of {len(groups) * self.spec.types.group} rows"):
+            with asm.repeated(chunks, "chunks left", f"chunks of {len(groups) * self.spec.types.group} rows"):
                 self.chunk(chunk, groups, first)
                 asm.ADD(self.weights, weights_bytes)
                 asm.ADD(self.dst, dst_bytes)
-            asm.gp.free(left)
         if rest:
             self.chunk(rest, groups, first)
         if chunks:

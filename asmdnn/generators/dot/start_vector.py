@@ -30,23 +30,18 @@ class StartVectorSpec:
     isa: str
     count: int
     shift: int = 0
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         shift = f"_shift{self.shift}" if self.shift else ""
         return f"start_s32_{self.count}{shift}__{self.isa}"
 
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
     def footprint(self) -> Footprint:
         size = self.count * s32.size_bytes
         return Footprint((Range(ZERO_POINT, 0, s32.size_bytes), Range(SUMS, 0, size)), (Range(START, 0, size),))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame), whose words `frame` names."""
         v = vector_of(self.isa, asm)
         factor, data = v.registers.take("factor"), v.registers.take("sums", CHUNK)
         zero_point, *vectors = (asm.gp.take(name) for name in ARGUMENTS)

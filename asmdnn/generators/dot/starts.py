@@ -38,17 +38,13 @@ class StartsSpec:
     shift: int
     has_zero_point: bool
     negated: bool = False
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         words = [f"{self.vectors}x{lanes_of(self.isa)}", f"shift{self.shift}"] + ["zero_point"] * self.has_zero_point
         words += ["negated"] * self.negated
         return f"starts_s32_{'_'.join(words)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         size = self.vectors * lanes_of(self.isa) * s32.size_bytes

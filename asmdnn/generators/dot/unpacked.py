@@ -21,8 +21,7 @@ from typing import Final
 from asmdnn.exact import exact
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.panel_product import PanelProductCode
-from asmdnn.generators.dot.quantized import PANEL_VECTORS, QUAD_BYTES
+from asmdnn.generators.dot.panel_product import PANEL_VECTORS, PanelProduct, PanelProductCode
 from asmdnn.generators.functions.chain import names_of_operands, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.rows import operands_touched, rows_touched
@@ -43,7 +42,7 @@ SRC, WEIGHTS, SCALES = range(3)
 
 @exact
 @dataclass(frozen=True, slots=True)
-class UnpackedProductSpec:
+class UnpackedProductSpec(PanelProduct):
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8.  signed: in two's complement.  in_order: nibbles of 8 k as they
     come.  scales_row_bytes: 0 in panels.  table: what nibbles are numbers of, "f4_e2m1" or "nf4"."""
@@ -67,11 +66,6 @@ class UnpackedProductSpec:
     table: str = ""
 
     @property
-    def block(self) -> int:
-        """How many k a lane holds."""
-        return 8 * QUAD_BYTES // self.bits
-
-    @property
     def name(self) -> str:
         size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
         words = [*["offsets"] * self.offsets, *words_of(self.after), checksum(self)]
@@ -79,23 +73,8 @@ class UnpackedProductSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         fixed = ("src", "weights", "scales", *["offsets"] * self.offsets, "dst")
         return (*fixed, *names_of_operands(self.after))
-
-    @property
-    def dst(self) -> int:
-        """The number of its argument."""
-        return SCALES + 1 + self.offsets
-
-    @property
-    def groups(self) -> int:
-        return self.depth // self.group
-
-    @property
-    def panel_bytes(self) -> int:
-        """Of a panel's row, of scales as of weights."""
-        return PANEL_VECTORS * VECTORS[self.isa].bytes
 
     def step_bytes(self, argument: int) -> int:
         """From a group's scales or offsets to the next one's."""
@@ -117,7 +96,6 @@ class UnpackedProductSpec:
         return Footprint(tuple(dict.fromkeys(reads)), written)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         code = SumsOfGroups if self.rows <= ROWS_BY_GROUPS else ScaledWeights
         code(self, vector_of(self.isa, asm)).emit()
         asm.ret()
@@ -153,13 +131,11 @@ class UnpackedProductCode(PanelProductCode):
         for of_row in self.sums:
             for total in of_row:
                 v.zero(total)
-        left = asm.gp.take("groups left")
-        asm.MOV(left, spec.groups)
-        with asm.loop(left, "groups"):
+        with asm.repeated(spec.groups, "groups left", "groups"):
             self.group()
             for argument, pointer in enumerate(self.pointers[SCALES:], SCALES):
                 asm.ADD(pointer, spec.step_bytes(argument))
-        asm.gp.free(left, *self.pointers)
+        asm.gp.free(*self.pointers)
         v.registers.free(*self.held)
         self.end()
 
@@ -174,10 +150,8 @@ class UnpackedProductCode(PanelProductCode):
         if blocks == unrolled:
             self.blocks(unrolled, into)
             return
-        with asm.gp.taken("blocks left") as left:
-            asm.MOV(left, blocks // unrolled)
-            with asm.loop(left, "blocks"):
-                self.blocks(unrolled, into)
+        with asm.repeated(blocks // unrolled, "blocks left", "blocks"):
+            self.blocks(unrolled, into)
 
     def blocks(self, count: int, into: list[list[Register]]) -> None:
         """So many times the steps of k that a lane holds."""

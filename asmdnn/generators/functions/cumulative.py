@@ -36,23 +36,18 @@ class CumulativeSumSpec:
     src_row_bytes: int
     dst_row_bytes: int
     reverse: bool = False
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         size = f"{self.along}{self.rows}x{self.elements}{'_reverse' * self.reverse}"
         return f"cumsum_f32_{size}_{checksum(self)}__{self.isa}"
 
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
     def footprint(self) -> Footprint:
         src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
         return Footprint(src, rows_touched(DST, self.rows, self.dst_row_bytes, self.elements))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[2])."""
         code = CumulativeCode(self, vector_of(self.isa, asm))
         if self.along == "rows":
             code.along_rows()

@@ -38,15 +38,11 @@ class DropoutSpec:
 
     isa: str
     count: int
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         return f"dropout_f32_{self.count}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         numbers = (Range(PROBABILITY, 0, 4), Range(SEED, 0, 4), Range(FIRST, 0, 4))
@@ -55,21 +51,7 @@ class DropoutSpec:
         return Footprint((Range(SRC, 0, size), *numbers), writes)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
-        v = vector_of(self.isa, asm)
-        code = DropoutCode(v)
-        turns, rest = divmod(self.count, VECTORS * v.lanes)
-        if turns:
-            asm.role("whole vectors")
-            left = asm.gp.take("turns left")
-            asm.MOV(left, turns)
-            with asm.loop(left, "vectors"):
-                code.turn([v] * VECTORS)
-                code.advance()
-        if rest:
-            asm.role("rest")
-            with v.parts(-(-rest // v.lanes), rest) as parts:
-                code.turn(parts)
+        DropoutCode(vector_of(self.isa, asm)).all_elements(self.count)
         asm.ret()
 
 
@@ -115,13 +97,7 @@ class DropoutCode(PhiloxCode):
         asm.VPADDD(p, p, low)
         asm.VPADDD(p, p, v.splat(0xFFFFFFFF))
 
-    def turn(self, parts: list[Lanes]) -> None:
-        """The elements of the next counters, or as many as there are."""
-        self.generate()
-        for j, (part, bits) in enumerate(zip(parts, self.words, strict=False)):
-            self.drop(part, bits, j)
-
-    def drop(self, part: Lanes, bits: Register, j: int) -> None:
+    def vector(self, part: Lanes, bits: Register, j: int) -> None:
         """Vector j of elements, kept where their bits are above the threshold: then the larger one differs from it."""
         asm, v, (x, ones) = self.asm, self.v, self.words[2:]
         asm.VPMAXUD(bits, bits, self.threshold)
@@ -140,6 +116,5 @@ class DropoutCode(PhiloxCode):
     def advance(self) -> None:
         """On to the elements after a turn's."""
         asm, v = self.asm, self.v
-        self.count_on()
         for pointer, size in ((self.src, v.bytes), (self.dst, v.bytes), (self.mask, v.lanes)):
             asm.ADD(pointer, VECTORS * size)

@@ -73,7 +73,6 @@ class ElementwiseSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         more = (f"dst{result.argument}" for result in self.results[1:])
         return ("src", "dst", *more, *names_of_operands(self.together))
 
@@ -110,7 +109,6 @@ class ElementwiseSpec:
         return rows_of(operand.argument, self.rows, operand.row_bytes, width)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         code = MapCode(self, v)
         left = asm.gp.take("rows left")

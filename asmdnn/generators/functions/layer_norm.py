@@ -97,7 +97,6 @@ class LayerNormSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst", *(self.statistics.names if self.statistics else ()), *names_of_operands(self.after))
 
     @property
@@ -118,7 +117,6 @@ class LayerNormSpec:
         return Footprint(tuple(reads), dst if given else (*dst, *kept))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         code = LayerNormCode(self, v)
         if self.streams:

@@ -49,7 +49,6 @@ class LrnSpec(TapRows):
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ARGUMENTS if self.has_workspace else ARGUMENTS[:WORKSPACE]
 
     @property
@@ -57,7 +56,6 @@ class LrnSpec(TapRows):
         return range(DST, len(self.frame))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         LrnCode(self, vector_of(self.isa, asm)).all_rows()
         asm.ret()
 

@@ -69,6 +69,7 @@ class LrnChannelsSpec:
     factor: float
     beta: float
     kinds: tuple[str, ...] = F32_KINDS
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -79,11 +80,6 @@ class LrnChannelsSpec:
     def kind(self) -> str:
         """Of dst."""
         return self.kinds[DST]
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     @property
     def channels(self) -> int:
@@ -100,7 +96,6 @@ class LrnChannelsSpec:
         return Footprint(tuple(read), tuple(ranges(DST)))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[4])."""
         LrnChannelsCode(self, vector_of(self.isa, asm)).all_pixels()
         asm.ret()
 

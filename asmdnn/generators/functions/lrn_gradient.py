@@ -37,6 +37,7 @@ class LrnGradientSpec(TapRows):
     """Everything that the bytes of such a kernel depend on.  factor: 2 beta alpha / n."""
 
     factor: float
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -44,16 +45,10 @@ class LrnGradientSpec(TapRows):
         return f"lrnback_f32_{size}_{checksum(self)}__{self.isa}"
 
     @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
-    @property
     def read_beside(self) -> range:
         return range(DST, len(ARGUMENTS))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[3])."""
         LrnGradientCode(self, vector_of(self.isa, asm)).all_rows()
         asm.ret()
 

@@ -44,7 +44,6 @@ class MergeMomentsSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("means", "squares", "mean", "m2")
 
     @property
@@ -57,7 +56,6 @@ class MergeMomentsSpec:
         return Footprint(tuple(x for found in reads for x in found), tuple(x for found in writes for x in found))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         MergeCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 

@@ -48,7 +48,6 @@ class MomentsSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "mean", "m2")
 
     def footprint(self) -> Footprint:
@@ -57,7 +56,6 @@ class MomentsSpec:
         return Footprint(rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, size_of(self.kind)), written)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         if self.along == "lanes":
             MomentsDown(self, v).emit()

@@ -34,16 +34,12 @@ class NibblesSpec:
     count: int
     signed: bool
     packs: bool
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         words = f"{'s' if self.signed else 'u'}{'8to4' if self.packs else '4to8'}"
         return f"nibbles_{words}_{self.count}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         sizes = (2, 1) if self.packs else (1, 2)
@@ -51,7 +47,6 @@ class NibblesSpec:
         return Footprint(reads, writes)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         NibblesCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 

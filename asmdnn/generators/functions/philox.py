@@ -9,7 +9,7 @@ A register holds a word of as many counters as it has 8-byte lanes, which VPMULU
 from struct import pack
 
 from asmdnn.isa.assembler import Register, mem
-from asmdnn.isa.vector import Vector
+from asmdnn.isa.vector import Lanes, Vector
 
 ROUNDS = 10
 MULTIPLIERS, WEYL = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
@@ -42,6 +42,37 @@ class PhiloxCode:
         quads = [lane // 2 + counters // 2 * (lane % 2) for lane in range(counters)]
         offsets = [number for quad in quads for number in (WORDS * quad, 0)]
         asm.VPADDD(self.counters, self.counters, asm.const(pack(f"<{v.lanes}i", *offsets), v.bytes, size=v.bytes))
+
+    def vector(self, part: Lanes, bits: Register, j: int) -> None:
+        """Vector j of a turn's elements, with these random bits; words 2 and 3 are free."""
+        raise NotImplementedError
+
+    def advance(self) -> None:
+        """Pointers go on to the elements after a turn's."""
+        raise NotImplementedError
+
+    def all_elements(self, count: int) -> None:
+        """Turns of whole vectors, and the rest."""
+        asm, v = self.asm, self.v
+        turns, rest = divmod(count, VECTORS * v.lanes)
+        if turns:
+            asm.role("whole vectors")
+            left = asm.gp.take("turns left")
+            asm.MOV(left, turns)
+            with asm.loop(left, "vectors"):
+                self.turn([v] * VECTORS)
+                self.count_on()
+                self.advance()
+        if rest:
+            asm.role("rest")
+            with v.parts(-(-rest // v.lanes), rest) as parts:
+                self.turn(parts)
+
+    def turn(self, parts: list[Lanes]) -> None:
+        """The elements of the next counters, or as many as there are."""
+        self.generate()
+        for j, (part, bits) in enumerate(zip(parts, self.words, strict=False)):
+            self.vector(part, bits, j)
 
     def generate(self) -> None:
         """The bits of consecutive elements into words[0] and words[1], from the counters."""

@@ -39,6 +39,7 @@ class QuotientSpec:
     dst_step_bytes: int
     sum: float = 0.0
     chain_fields: ClassVar[tuple[str, ...]] = ("sum",)
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -49,11 +50,6 @@ class QuotientSpec:
     @property
     def result_bytes(self) -> int:
         return self.count * F32_BYTES * (2 if self.sum else 1)
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         reads = [(DST, self.dst_step_bytes)]

@@ -70,7 +70,6 @@ class ReduceSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst", *names_of_operands((*self.before, *self.after)))
 
     @property
@@ -86,7 +85,6 @@ class ReduceSpec:
         return Footprint(tuple(dict.fromkeys((*src, *operands))), rows_touched(DST, rows, self.dst_row_bytes, elements))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         if self.along == "rows":
             ReduceAlong(self, v).all_rows()

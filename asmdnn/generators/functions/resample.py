@@ -95,7 +95,6 @@ class ResampleSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst", *(f"weights{axis}" for axis in range(len(self.taps))))
 
     def footprint(self) -> Footprint:

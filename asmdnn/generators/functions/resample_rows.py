@@ -100,17 +100,13 @@ class ResampleRowsSpec:
     dst_row_bytes: int
     streaming: bool = False
     chain: tuple[PostOp, ...] = ()
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         sizes = f"{len(self.taps)}x{len(self.columns[0])}_{self.together}x{self.width}to{self.results}"
         words = [f"resample_rows_f32_{sizes}", *words_of(self.chain), *["streaming"] * self.streaming]
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         size = f32.size_bytes * min(lanes_of(self.isa), self.width)
@@ -136,7 +132,6 @@ class ResampleRowsSpec:
             yield src, dst, weights
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[4])."""
         v = vector_of(self.isa, asm)
         code = ResampleRowsCode(self, v)
         emit_stored(v, code.dst, code.run, self.streaming)

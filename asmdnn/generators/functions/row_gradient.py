@@ -64,7 +64,6 @@ class RowGradientSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst", *(f"operand{operand.argument}" for operand in self.operands))
 
     def type_of(self, argument: int) -> str:
@@ -98,7 +97,6 @@ class RowGradientSpec:
         return Footprint(tuple(dict.fromkeys(read)), dst)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         if self.along == "rows":
             AlongRows(self, v).all_rows()

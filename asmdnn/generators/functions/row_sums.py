@@ -92,7 +92,6 @@ class RowSumsSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         operands = (f"operand{operand.argument}" for operand in self.operands)
         return ("src", *operands, *["dst"] * bool(self.place), *(f"sum{i}" for i in range(len(self.sums))))
 
@@ -109,7 +108,6 @@ class RowSumsSpec:
         return Footprint(tuple(dict.fromkeys(read)), tuple(written))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         code = SumsCode(self, vector_of(self.isa, asm))
         if self.along == "rows":
             code.rows()

@@ -28,7 +28,6 @@ class ShiftedSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return (*(f"other{i}" for i in range(self.first)), *self.kernel.frame)
 
     @property
@@ -45,7 +44,6 @@ class ShiftedSpec:
         return tuple(replace(x, argument=x.argument + self.first) for x in ranges)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         asm.role("start")
         asm.ADD(asm.frame, 8 * self.first)
         self.kernel.generate(asm)

@@ -45,7 +45,6 @@ class SoftmaxSpec(SoftmaxShape):
         return self.touched(rereads=self.keeps and not self.held)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         code = HeldRows(self, v) if self.held else SoftmaxOfLongRows(self, v, self.prefetches)
         code.all_rows()

@@ -39,7 +39,6 @@ class CountedSoftmaxSpec(SoftmaxShape):
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst", "words")
 
     @property
@@ -74,7 +73,6 @@ class CountedSoftmaxSpec(SoftmaxShape):
         return replace(whole, reads=(*whole.reads, words), words=KernelWords(WORDS, self.numbers))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[3])."""
         CountedRows(self, vector_of(self.isa, asm)).all_rows()
         asm.ret()
 

@@ -21,15 +21,8 @@ from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.generators.functions.row_code import OTHER_REGISTERS, Computation
 from asmdnn.generators.functions.rows import Vectors, Walk, tensors_read
-from asmdnn.generators.functions.softmax_code import (
-    INFINITY,
-    REGISTERS_OF_VECTOR,
-    exponential,
-    log_program,
-    logarithm,
-    probability,
-    quotient,
-)
+from asmdnn.generators.functions.softmax_code import INFINITY, REGISTERS_OF_VECTOR
+from asmdnn.generators.functions.softmax_programs import exponential, log_program, logarithm, probability, quotient
 from asmdnn.generators.functions.softmax_shape import DST, SRC, SoftmaxShape
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
@@ -52,7 +45,6 @@ class SoftmaxLanesSpec(SoftmaxShape):
         return self.touched(rereads=self.keeps)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         LanesCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 

@@ -64,7 +64,6 @@ class SoftmaxPartsSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst", "factors", *names_of_operands(self.masks))
 
     def footprint(self) -> Footprint:
@@ -74,7 +73,6 @@ class SoftmaxPartsSpec:
         return Footprint(tuple(dict.fromkeys((*src, *masks))), (*dst, Range(FACTORS, 0, F32_BYTES * self.rows)))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         PartsCode(self, vector_of(self.isa, asm)).all_rows()
         asm.ret()
 

@@ -41,7 +41,6 @@ class SoftmaxShape:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst", *names_of_operands((*self.before, *self.after)))
 
     @property

@@ -38,37 +38,19 @@ class StochasticRoundingSpec:
     isa: str
     count: int
     dst: DataType = f32
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         types = f32.name if self.dst == f32 else f"{f32.name}{self.dst}"
         return f"stochastic_rounding_{types}_{self.count}__{self.isa}"
 
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
-
     def footprint(self) -> Footprint:
         src, dst = (dtype.size_bytes * self.count for dtype in (f32, self.dst))
         return Footprint((Range(SRC, 0, src), Range(SEED, 0, 4), Range(FIRST, 0, 4)), (Range(DST, 0, dst),))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
-        v = vector_of(self.isa, asm)
-        code = StochasticRoundingCode(v, self.dst)
-        turns, rest = divmod(self.count, VECTORS * v.lanes)
-        if turns:
-            asm.role("whole vectors")
-            left = asm.gp.take("turns left")
-            asm.MOV(left, turns)
-            with asm.loop(left, "vectors"):
-                code.turn([v] * VECTORS)
-                code.advance()
-        if rest:
-            asm.role("rest")
-            with v.parts(-(-rest // v.lanes), rest) as parts:
-                code.turn(parts)
+        StochasticRoundingCode(vector_of(self.isa, asm), self.dst).all_elements(self.count)
         asm.ret()
 
 
@@ -87,13 +69,7 @@ class StochasticRoundingCode(PhiloxCode):
             asm.MOV(register, mem(asm.frame, 8 * argument, size=8))
         asm.gp.free(pointer)
 
-    def turn(self, parts: list[Lanes]) -> None:
-        """The elements of the next counters, or as many as there are."""
-        self.generate()
-        for j, (part, bits) in enumerate(zip(parts, self.words, strict=False)):
-            self.round_vector(part, bits, j)
-
-    def round_vector(self, part: Lanes, bits: Register, j: int) -> None:
+    def vector(self, part: Lanes, bits: Register, j: int) -> None:
         """Vector j of elements; nothing is added to what is not finite, as a NaN might become a number."""
         asm, v, (x, rest) = self.asm, self.v, self.words[2:]
         part.load(x, mem(self.src, j * v.bytes, size=v.bytes))
@@ -110,6 +86,5 @@ class StochasticRoundingCode(PhiloxCode):
 
     def advance(self) -> None:
         """On to the elements after a turn's."""
-        self.count_on()
         for pointer, size in ((self.src, f32.size_bytes), (self.dst, self.element.size_bytes)):
             self.asm.ADD(pointer, VECTORS * self.v.lanes * size)

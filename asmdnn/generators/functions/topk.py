@@ -60,7 +60,6 @@ class TopKSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ARGUMENTS if self.has_values else ARGUMENTS[:VALUES]
 
     def footprint(self) -> Footprint:
@@ -78,7 +77,6 @@ class TopKSpec:
         return tuple(Range(argument, at, at + F32_BYTES) for at in places)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         if self.along == "rows":
             TopKAlong(self, v).all_rows()

@@ -65,9 +65,7 @@ class RowsByIndex:
         together = TOGETHER if self.row_bytes <= SHORT_BYTES else 1
         turns, rest = divmod(count, together)
         if turns:
-            left = self.asm.gp.take("turns left")
-            self.asm.MOV(left, turns)
-            with self.asm.loop(left, "rows"):
+            with self.asm.repeated(turns, "turns left", "rows"):
                 self.rows(together)
                 self.asm.ADD(self.indices, together * self.index_step)
                 self.asm.ADD(self.listed, together * self.listed_step)

@@ -57,6 +57,7 @@ class CompensationSpec:
     repeat_step: int = 0
     dst_step: int = S32_BYTES
     factor: int = FACTOR
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -91,11 +92,6 @@ class CompensationSpec:
 
     def at(self, repeat: int, output: int) -> int:
         return repeat * self.repeat_step + output * self.src_step
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         outputs, size = range(self.outputs), self.dense
@@ -164,14 +160,11 @@ class CompensationSpec:
         """What one tap adds to an output a register; the pointer to it moves along."""
         asm, outputs = adder.asm, range(self.outputs)
         if self.looped_vectors:
-            left = asm.gp.take("vectors left")
-            asm.MOV(left, self.looped_vectors // self.vectors_a_turn)
-            with asm.loop(left, "vectors"):
+            with asm.repeated(self.looped_vectors // self.vectors_a_turn, "vectors left", "vectors"):
                 for vector, o in product(range(self.vectors_a_turn), outputs):
                     asm.role(f"output {o}, vector {vector} of a turn")
                     adder.add_bytes(sums[o], StridedPlace(tap, self.at(0, o) + vector * VECTOR_BYTES, 1), VECTOR_BYTES)
                 asm.ADD(tap, self.vectors_a_turn * VECTOR_BYTES)
-            asm.gp.free(left)
         rest = self.dense - self.looped_vectors * VECTOR_BYTES
         for r, o, at in product(range(self.repeats), outputs, range(0, rest, VECTOR_BYTES)):
             asm.role(f"repeat {r}, output {o}")

@@ -108,13 +108,10 @@ class ConvertSpec(ConvertBlock):
         asm.MOV(left, self.rows // together)
         with asm.loop(left, "rows"):
             if looped:
-                blocks = asm.gp.take("blocks left")
-                asm.MOV(blocks, looped)
-                with asm.loop(blocks, "blocks"):
+                with asm.repeated(looped, "blocks left", "blocks"):
                     self.row(converter, x, pointers, 0, run, packer)
                     for pointer, step in inner:
                         asm.ADD(pointer, run * step)
-                asm.gp.free(blocks)
             for r in range(together):
                 self.row(converter, x, pointers, r, self.columns - looped * run, packer)
             for argument, pointer in pointers.items():

@@ -43,6 +43,7 @@ class ConvertBlock:
     src_steps: Steps
     dst_steps: Steps
     scale_steps: Steps = (0, 0)
+    frame = ARGUMENTS
 
     @property
     def block_name(self) -> str:
@@ -53,11 +54,6 @@ class ConvertBlock:
         scales = f"_w{apart(self.scale_steps, 0)}" if self.conversion.scaled else ""
         steps = f"_s{apart(self.src_steps, src_bytes)}_d{apart(self.dst_steps, dst_bytes)}{scales}"
         return f"{self.conversion}_{self.rows}x{self.columns}{steps}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         conversion, shape = self.conversion, (self.rows, self.columns)

@@ -34,9 +34,7 @@ def loop_over_pixels(
     """emit(first, count) for all pixels, 8 at a time; `first` counts from where the pointers are, along `axis`."""
     looped, rest = divmod(pixels, UNROLLED * LANES)
     if looped:
-        left = asm.gp.take("blocks left")
-        asm.MOV(left, looped)
-        with asm.loop(left, "blocks"):
+        with asm.repeated(looped, "blocks left", "blocks"):
             for first in range(0, UNROLLED * LANES, LANES):
                 emit(first, LANES)
             for argument, pointer in pointers.items():

@@ -33,16 +33,12 @@ class GatherSpec:
     src_step: int
     dst_step: int
     index_step: int
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         steps = f"s{self.src_step}_d{self.dst_step}_i{self.index_step}"
         return f"gather_{self.count}of{self.limit}x{self.row_bytes}_{steps}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         indices = rows_of(INDICES, self.count, self.index_step, INDEX_BYTES)
@@ -50,7 +46,6 @@ class GatherSpec:
         return Footprint((*src, *indices), rows_of(DST, self.count, self.dst_step, self.row_bytes))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         GatherCode(self, asm).all_rows(self.count)
         asm.ret()
 

@@ -49,7 +49,6 @@ class InterleaveSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "dst")
 
     @property
@@ -94,7 +93,6 @@ class InterleaveSpec:
         )
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         v = vector_of(self.isa, asm)
         src, dst = (asm.gp.take(name) for name in self.frame)
         asm.MOV(src, mem(asm.frame, 8 * SRC))
@@ -103,9 +101,7 @@ class InterleaveSpec:
         words = order_of(v.bytes // QUARTER_BYTES, self.stored_rows)
         v.load(order, asm.const(pack(f"<{len(words)}i", *words), v.bytes, size=v.bytes))
         dense = dense_of(v, spare)
-        left = asm.gp.take("steps left")
-        asm.MOV(left, self.steps)
-        with asm.loop(left, "steps"):
+        with asm.repeated(self.steps, "steps left", "steps"):
             for at in range(0, self.stored_bytes, v.bytes):
                 xs = self.interleaved(v, self.loaded(v, dense, order, src, at))
                 for i, x in enumerate(xs):

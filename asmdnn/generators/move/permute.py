@@ -51,6 +51,7 @@ class PermuteSpec:
     units: tuple[Unit, ...]
     streaming: bool = False
     pixels_together: ClassVar[int] = 1  # of those that are counted, a vector has room for one
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -61,11 +62,6 @@ class PermuteSpec:
     def stored_bytes(self) -> int:
         """For a pixel."""
         return len(self.units) * self.vector_bytes
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     @property
     def vector_bytes(self) -> int:

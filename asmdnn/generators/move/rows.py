@@ -39,17 +39,13 @@ class RowsSpec:
     zero: bool = False
     streaming: bool = False
     unrolled_bytes: int = UNROLLED_BYTES
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         source = "zero" if self.zero else f"s{self.src_step}"
         more = f"_u{self.unrolled_bytes}" * (self.unrolled_bytes != UNROLLED_BYTES) + "_streaming" * self.streaming
         return f"rows_{self.rows}x{self.row_bytes}_{source}_d{self.dst_step}{more}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         reads, writes = (

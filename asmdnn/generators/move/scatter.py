@@ -43,17 +43,13 @@ class ScatterSpec:
     dst_step: int
     index_step: int
     reduction: str = "none"
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         steps = f"u{self.updates_step}_d{self.dst_step}_i{self.index_step}"
         how = f"scatter_{self.reduction}" if self.combines else "scatter"
         return f"{how}_{self.count}into{self.limit}x{self.row_bytes}_{steps}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     @property
     def combines(self) -> bool:
@@ -68,7 +64,6 @@ class ScatterSpec:
         return Footprint((*updates, *(dst if self.combines else ()), *indices), dst, partial=True)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         ScatterCode(self, asm).all_rows(self.count)
         asm.ret()
 

@@ -43,6 +43,7 @@ class ShuffleSpec:
     pixel_bytes: int
     parts: tuple[Part, ...]
     streaming: bool = False
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -64,11 +65,6 @@ class ShuffleSpec:
     def stored_bytes(self) -> int:
         """For a pixel."""
         return sum(part.count * len(part.tile.dst) for part in self.parts) * self.unit_bytes
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     @property
     def operations(self) -> int:

@@ -26,16 +26,12 @@ class ElementsSpec:
     count: int
     step: int
     moves: tuple[tuple[int, int], ...]
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         block = f"{self.count}x{len(self.moves)}"
         return f"elements_b{8 * self.element_bytes}_{block}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         size, steps = self.element_bytes, [i * self.step for i in range(self.count)]

@@ -50,6 +50,7 @@ class TransposeSpec:
     by_lines: bool = False
     group: int = 0
     group_bytes: int = 0
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -59,11 +60,6 @@ class TransposeSpec:
         more += "_lines" * self.by_lines + "_streaming" * self.streaming
         more += f"_g{self.group}by{self.group_bytes}" if self.group else ""
         return f"transpose_b{8 * self.unit_bytes}_{block}{more}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         def rows_of(argument: int, rows: int, row_bytes: int, width: int) -> tuple[Range, ...]:

@@ -69,7 +69,6 @@ class PoolIndicesSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return CARRYING if self.carries else ARGUMENTS
 
     @property
@@ -84,7 +83,6 @@ class PoolIndicesSpec:
         return Footprint((*src, *numbers), (*dst, *indices))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[4])."""
         v = vector_of(self.isa, asm)
         code = (CarriedCode if self.carries else IndicesCode)(self, v)
         if self.streaming:

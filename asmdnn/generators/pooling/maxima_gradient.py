@@ -87,7 +87,6 @@ class MaximaGradientSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("dst", "diff", "places", *["numbers"] * self.counts_pixels, *["before"] * self.accumulates)
 
     def footprint(self) -> Footprint:
@@ -116,7 +115,6 @@ class MaximaGradientSpec:
         return self.cell_bytes // size_of(self.kind) * size_of(kind)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame)."""
         v = vector_of(self.isa, asm)
         code = MaximaGradientCode(self, v)
         emit_stored(v, code.pointers["dst"], code.run, self.streaming)

@@ -78,7 +78,6 @@ class PoolPixelsSpec(Pooled):
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return (*ARGUMENTS, "words") if self.words else ARGUMENTS
 
     @property
@@ -106,7 +105,6 @@ class PoolPixelsSpec(Pooled):
         return Footprint(reads, dst, words=KernelWords(WORDS, values) if values else None)
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[2])."""
         v = vector_of(self.isa, asm)
         code = PixelsCode(self, v)
         emit_stored(v, code.dst, code.run, self.streaming)

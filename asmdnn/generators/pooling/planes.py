@@ -51,7 +51,6 @@ class PoolPlanesSpec(Pooled):
         return Footprint((*reads, *(writes if self.reads_dst else ())), tuple(writes))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[2])."""
         v = vector_of(self.isa, asm)
         src, dst = (asm.gp.take(name) for name in ARGUMENTS)
         asm.MOV(src, mem(asm.frame, 8 * SRC))

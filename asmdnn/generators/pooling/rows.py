@@ -112,7 +112,6 @@ class PoolRowsSpec(Pooled):
         return Footprint((*reads, *(writes if self.reads_dst else ())), tuple(writes))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[2])."""
         v = vector_of(self.isa, asm)
         code = PoolRowsCode(self, v)
         code.surround()

@@ -53,7 +53,6 @@ class Pooled:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ARGUMENTS
 
     @property

@@ -29,7 +29,6 @@ class BandwidthSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("start", "blocks", "passes")
 
     def footprint(self) -> None:
@@ -75,7 +74,6 @@ class ClockSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("passes",)
 
     def footprint(self) -> Footprint:

@@ -14,6 +14,7 @@ class PeakSpec:
     """void kernel(const int64 frame[1]): frame[0] times 12 multiply-adds of zeros."""
 
     isa: str
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
@@ -23,11 +24,6 @@ class PeakSpec:
     def flops(self) -> int:
         """Floating-point operations of one pass."""
         return 2 * CHAINS * lanes_of(self.isa)
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         """No memory but the frame."""

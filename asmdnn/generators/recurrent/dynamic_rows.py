@@ -45,16 +45,12 @@ class DynamicRowsSpec:
     elements: int
     src_row_bytes: int
     columns: int
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         sizes = f"{self.rows}x{self.elements}for{self.columns}"
         return f"dynamic_rows_f32u8_{sizes}_{checksum(self)}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         src = rows_touched(0, self.rows, self.src_row_bytes, self.elements, F32_BYTES)
@@ -62,7 +58,6 @@ class DynamicRowsSpec:
         return Footprint((*src, *columns[:2]), (Range(1, 0, self.rows * self.elements), *columns[2:]))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         DynamicRowsCode(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 
@@ -170,25 +165,19 @@ class DynamicRowsCode(Computation):
         if rows == 1:
             self.walk_row(elements, sizes, body)
             return
-        left = asm.gp.take("rows left")
-        asm.MOV(left, rows)
-        with asm.loop(left, "rows"):
+        with asm.repeated(rows, "rows left", "rows"):
             self.walk_row(elements, sizes, body)
             if gap := self.spec.src_row_bytes - elements * F32_BYTES:
                 asm.ADD(self.pointers["src"], gap)
-        asm.gp.free(left)
 
     def walk_row(self, elements: int, sizes: Mapping[str, int], body: Callable[[Lanes], None]) -> None:
         v, asm = self.v, self.v.asm
         whole, rest = divmod(elements, v.lanes)
         if whole:
-            left = asm.gp.take("vectors left")
-            asm.MOV(left, whole)
-            with asm.loop(left, "vectors"):
+            with asm.repeated(whole, "vectors left", "vectors"):
                 body(v)
                 for name, size in sizes.items():
                     asm.ADD(self.pointers[name], v.lanes * size)
-            asm.gp.free(left)
         if rest:
             tail = v.tail(rest)
             body(tail)

@@ -92,7 +92,6 @@ class RecurrentTileSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
         return ("src", "weights", *(operand.name for operand in self.operands), "prefetched")
 
     @property
@@ -139,7 +138,6 @@ class RecurrentTileSpec:
         return list(ranges(argument, ((at, x.dtype.size_bytes * (lanes if x.whole else n)) for at, n in spans)))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 *frame)."""
         code = StepCode(self, asm)
         code.start()
         if self.depth:
@@ -200,15 +198,12 @@ class StepCode:
             rounds = (spec.depth - (1 if spec.missing else 0)) // UNROLL
             looped = rounds if rounds > 1 else 0
             if looped:
-                left = asm.gp.take("steps left")
-                asm.MOV(left, looped)
-                with asm.loop(left, "steps"):
+                with asm.repeated(looped, "steps left", "steps"):
                     self.steps(UNROLL, weights, spare)
                     asm.ADD(self.pointers[SRC], UNROLL * GROUP_BYTES)
                     asm.ADD(self.pointers[WEIGHTS], UNROLL * spec.weights_row_bytes)
                     if spec.prefetch_lines:
                         asm.ADD(self.pointers[len(spec.frame) - 1], spec.prefetch_lines * LINE_BYTES)
-                asm.gp.free(left)
             last = GROUP_BYTES - spec.missing * spec.types.src.size_bytes
             self.steps(spec.depth - looped * UNROLL, weights, spare, last)
             self.v.registers.free(*weights, *spare)

@@ -39,16 +39,12 @@ class TreeCodesSpec:
     words: int
     mirrored: bool
     src_row_bytes: int
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         what = f"{self.rows}x{self.features}_w{self.words}{'_mirrored' * self.mirrored}"
         return f"tree_codes_{what}_s{self.src_row_bytes}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     def footprint(self) -> Footprint:
         starts = [row * self.src_row_bytes for row in range(self.rows)]
@@ -56,11 +52,8 @@ class TreeCodesSpec:
         return Footprint(reads, (Range(CODES, 0, WORD_BYTES * self.words * self.rows),))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         code = CodesCode(self, asm)
-        rows = asm.gp.take("rows left")
-        asm.MOV(rows, self.rows)
-        with asm.loop(rows, "rows"):
+        with asm.repeated(self.rows, "rows left", "rows"):
             code.row()
         asm.ret()
 

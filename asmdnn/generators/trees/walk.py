@@ -55,17 +55,13 @@ class TreeWalkSpec:
     trees: int
     leaves: int
     dst_row_bytes: int
+    frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         tables = f"w{self.words}_u{self.units}_t{self.trees}_l{self.leaves}"
         columns = "in_nodes" if self.in_nodes else self.columns
         return f"trees_{self.along}_{self.joins}_{columns}_{tables}_d{self.dst_row_bytes}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """What the frame points to, in order."""
-        return ARGUMENTS
 
     @property
     def rows(self) -> int:
@@ -84,7 +80,6 @@ class TreeWalkSpec:
         return Footprint(tuple(reads), tuple(Range(DST, at, at + WORD_BYTES * self.columns) for at in starts))
 
     def generate(self, asm: Assembler) -> None:
-        """Emit the kernel: void kernel(const int64 frame[])."""
         code = WalkCode(self, asm)
         asm.role("start")
         code.start()

@@ -107,12 +107,9 @@ class ProductsTransformSpec:
         alone = len(self.frame) > len(ARGUMENTS)
         if full and not alone:
             asm.role("whole vectors")
-            left = asm.gp.take("vectors left")
-            asm.MOV(left, full)
-            with asm.loop(left, "vectors"):
+            with asm.repeated(full, "vectors left", "vectors"):
                 code.transform(0, v)
                 code.next_vector()
-            asm.gp.free(left)
         for j in range(full) if alone else ():
             asm.role(f"vector {j}")
             code.transform(j, v)

@@ -42,6 +42,7 @@ class SourceTransformSpec:
     frequency_bytes: int
     src_type: DataType = f32
     source_type: DataType = f32
+    frame = ARGUMENTS
 
     @property
     def form(self) -> Transforms:
@@ -52,10 +53,6 @@ class SourceTransformSpec:
         (top, bottom), (left, right) = self.rows, self.cols
         words = f"{bottom - top}x{right - left}x{self.channels}_{checksum(self)}"
         return f"winograd_source_{types_word(self.src_type, self.source_type)}_f{self.m}_{words}__{self.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        return ARGUMENTS
 
     def pixel(self, i: int, j: int) -> int | None:
         """Where a pixel lies; None in the padding."""
@@ -81,13 +78,10 @@ class SourceTransformSpec:
         full, rest = divmod(self.channels, v.lanes)
         if full:
             asm.role("whole vectors")
-            left = asm.gp.take("vectors left")
-            asm.MOV(left, full)
-            with asm.loop(left, "vectors"):
+            with asm.repeated(full, "vectors left", "vectors"):
                 code.transform(v)
                 asm.ADD(code.src, self.vector_bytes)
                 asm.ADD(code.dst, self.source_type.size_bytes * v.lanes)
-            asm.gp.free(left)
         if rest:
             asm.role("tail")
             tail = v.tail(rest)

@@ -16,7 +16,7 @@ MODULES = (
 FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits", "integer_transformers")
 PREVIEWS = ("preview",)
 CLASSICAL = ("trees", "linear_models", "features", "labels")
-COMPOSED = ("sampling", "signals", "states")
+COMPOSED = ("sampling", "regions", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
 }  # fmt: skip

@@ -52,6 +52,12 @@ class Group:
     floats: tuple[Node, ...] = ()
 
     @property
+    def node(self) -> Node:
+        """`main`, of a group that has one."""
+        assert self.main is not None
+        return self.main
+
+    @property
     def nodes(self) -> tuple[Node, ...]:
         own = self.maps if self.main is None else (self.main, *self.maps)
         own = own if self.scale is None else (self.scale, *own)

@@ -6,17 +6,10 @@ At a corner, where there are two slopes, the rule takes that of the left side, a
 from math import pi, sqrt
 
 from asmdnn.network.gradients.arithmetic import square, unary
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
-
-
-def given_of(given: Gradients) -> str:
-    """The gradient by the only result."""
-    (d,) = given
-    assert d is not None
-    return d
 
 
 def sloped(node: str, default: float) -> Rule:

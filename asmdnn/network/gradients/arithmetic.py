@@ -5,7 +5,7 @@ from math import pi, sqrt
 
 import numpy as np
 
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
 
@@ -13,44 +13,38 @@ Slope = Callable[[GradientWords, str, str, str], str]  # (words, x, y = f(x), dy
 
 
 def add(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    (d,) = given
-    assert d is not None
+    d = given_of(given)
     return [w.summed_to(d, w.shape(x)) for x in node.inputs]
 
 
 def sub(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    (d,) = given
-    assert d is not None
+    d = given_of(given)
     a, b = node.inputs
     return w.summed_to(d, w.shape(a)), w("Neg", w.summed_to(d, w.shape(b)))
 
 
 def mul(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    (d,) = given
-    assert d is not None
+    d = given_of(given)
     a, b = node.inputs
     return w.summed_to(w.mul(d, b), w.shape(a)), w.summed_to(w.mul(d, a), w.shape(b))
 
 
 def div(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    (d,) = given
-    assert d is not None
+    d = given_of(given)
     (a, b), (y,) = node.inputs, node.outputs
     part = w.div(d, b)
     return w.summed_to(part, w.shape(a)), w.summed_to(w("Neg", w.mul(part, y)), w.shape(b))
 
 
 def mean(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    (d,) = given
-    assert d is not None
+    d = given_of(given)
     share = w.mul(d, 1.0 / len(node.inputs))
     return [w.summed_to(share, w.shape(x)) for x in node.inputs]
 
 
 def extreme(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     """To the first operand that is the result."""
-    (d,) = given
-    assert d is not None
+    d = given_of(given)
     found, left = list[str](), d
     dims = w.shape(d)
     for x in node.inputs:
@@ -62,8 +56,7 @@ def extreme(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 def power(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     """By the base; the exponent is one number."""
-    (d,) = given
-    assert d is not None
+    d = given_of(given)
     exponent = w.data_of(node, 1)
     if exponent is None or exponent.size != 1:
         return None, None
@@ -75,8 +68,7 @@ def power(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 
 def where(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    (d,) = given
-    assert d is not None
+    d = given_of(given)
     condition, a, b = node.inputs
     parts = w.where(condition, d, 0.0), w.where(condition, 0.0, d)
     return None, w.summed_to(parts[0], w.shape(a)), w.summed_to(parts[1], w.shape(b))
@@ -86,8 +78,7 @@ def unary(slope: Slope) -> Rule:
     """Of a function of one operand."""
 
     def rule(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-        (d,) = given
-        assert d is not None
+        d = given_of(given)
         return (slope(w, node.inputs[0], node.outputs[0], d),)
 
     return rule

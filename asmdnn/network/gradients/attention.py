@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from asmdnn.network.gradients.activations import given_of
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords, KnownGraph
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.own import OWN

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from asmdnn.network.gradients.activations import given_of
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.geometry import window_of

@@ -4,8 +4,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from asmdnn.network.gradients.activations import given_of
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import axis_of, ints

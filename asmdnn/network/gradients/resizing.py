@@ -7,8 +7,7 @@ import numpy as np
 
 from asmdnn.definitions.resampling import along
 from asmdnn.errors import Unimplemented
-from asmdnn.network.gradients.activations import given_of
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.resizing import (

@@ -2,9 +2,8 @@
 
 from math import prod
 
-from asmdnn.network.gradients.activations import given_of
 from asmdnn.network.gradients.arithmetic import square
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import normal

@@ -19,6 +19,13 @@ Gradients = Sequence[str | None]
 Rule = Callable[[GradientWords, Node, Gradients], Gradients]
 
 
+def given_of(given: Gradients) -> str:
+    """The gradient by the only result."""
+    (d,) = given
+    assert d is not None
+    return d
+
+
 @cache
 def rules() -> Mapping[str, Rule]:
     """By the operator's key: those of ONNX by their names."""

@@ -3,8 +3,7 @@
 from math import prod
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.network.gradients.activations import given_of
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.own import OWN

@@ -1,7 +1,6 @@
 """Rules of pooling by windows."""
 
-from asmdnn.network.gradients.activations import given_of
-from asmdnn.network.gradients.table import Gradients, Rule
+from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
 

@@ -15,8 +15,7 @@ from asmdnn.types import PropKind
 
 def lower_lrn(steps: Steps, group: Group) -> None:
     """Across channels, in the format that src has."""
-    node = group.main
-    assert node is not None
+    node = group.node
     source = steps.place(node.inputs[0])
     numbers = (node.get("alpha", 1e-4), node.get("beta", 0.75), node.get("bias", 1.0))
     desc = LRNForward(
@@ -27,8 +26,7 @@ def lower_lrn(steps: Steps, group: Group) -> None:
 
 def lower_lrn_gradient(steps: Steps, group: Group) -> None:
     """src and diff_dst as the first of them lies."""
-    node = group.main
-    assert node is not None
+    node = group.node
     source = steps.place(node.inputs[0])
     after = steps.place(node.inputs[1], source.desc)
     numbers = node.get("size"), node.get("alpha"), node.get("beta"), node.get("bias")
@@ -38,8 +36,7 @@ def lower_lrn_gradient(steps: Steps, group: Group) -> None:
 
 def lower_cumulative_sum(steps: Steps, group: Group) -> None:
     """In the format that src has."""
-    node = group.main
-    assert node is not None
+    node = group.node
     source, axis = steps.place(node.inputs[0]), steps.value(node.inputs[1]).data
     if axis is None:
         raise Refused(f"its axis {node.inputs[1]} is no constant")

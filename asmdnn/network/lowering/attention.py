@@ -17,8 +17,7 @@ ROWS_FIRST = (0, 2, 1, 3)  # (n, heads, rows, d) as (n, rows, heads, d), and bac
 
 def lower_attention(steps: Steps, group: Group) -> None:
     """The result is written as its reader turns it."""
-    node = group.main
-    assert node is not None
+    node = group.node
     dtype = steps.factor_type(group.result)
     types = (dtype, dtype, dtype, f32)
     found = (unblocked(steps, x, dtype) for x, dtype in zip(node.inputs, types, strict=False))
@@ -46,8 +45,7 @@ def is_turned(steps: Steps, name: str) -> bool:
 
 def lower_attention_gradient(steps: Steps, group: Group) -> None:
     """Of values as they lie where that is in no blocks."""
-    node = group.main
-    assert node is not None
+    node = group.node
     names = ("query", "key", "value", "diff_dst", "mask")
     places = {name: unblocked(steps, x, f32) for name, x in zip(names, node.inputs, strict=False)}
     descs: dict[str, Any] = {name: place.desc for name, place in places.items()}

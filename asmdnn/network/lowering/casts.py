@@ -19,8 +19,7 @@ def lower_cast(steps: Steps, group: Group) -> None:
     """Of an input the low words, which are checked to be all, converted and rounded to nearest even.
 
     Between f32 and 16 bits, at the ends of a network, values stay as they lie: who reads or returns them converts."""
-    node = group.main
-    assert node is not None
+    node = group.node
     if any(is_half(steps.value(name).dtype) for name in (node.inputs[0], group.result)):
         steps.define(group.result, steps.kept(node.inputs[0]))
         return
@@ -33,8 +32,7 @@ def lower_cast(steps: Steps, group: Group) -> None:
 
 def lower_number(steps: Steps, group: Group) -> None:
     """Integers of a caller that are no larger than the node says, which is checked."""
-    node = group.main
-    assert node is not None
+    node = group.node
     value = steps.value(node.inputs[0])
     if value.dtype.kind == "u" or value.dtype.itemsize < s32.size_bytes:
         steps.define(group.result, number_of(steps, node.inputs[0], node.get("limit")))
@@ -46,8 +44,7 @@ def lower_number(steps: Steps, group: Group) -> None:
 
 def lower_integers(steps: Steps, group: Group) -> None:
     """f32 numbers as integers: the same place, for callers, numpy and look-ups."""
-    node = group.main
-    assert node is not None
+    node = group.node
     steps.integers.made[group.result] = Place(*steps.place(node.inputs[0]))
     steps.integers.bounds[group.result] = node.get("bounds")
     if steps.value(group.result).dtype in NUMBERS:
@@ -56,8 +53,7 @@ def lower_integers(steps: Steps, group: Group) -> None:
 
 def lower_looked_at(steps: Steps, group: Group) -> None:
     """The same place; a call has to look at the integers after it."""
-    node = group.main
-    assert node is not None
+    node = group.node
     steps.integers.look_at(node.inputs[1], (node.get("limit"), node.get("axis")))
     steps.define(group.result, steps.place(node.inputs[0]))
 

@@ -14,8 +14,7 @@ from asmdnn.types import PropKind, f32
 
 def lower_channel_norm(steps: Steps, group: Group) -> None:
     """In the format that is there; scale and shift are constants of channels, or of groups (operator set 18)."""
-    node = group.main
-    assert node is not None
+    node = group.node
     source, channels = steps.place(node.inputs[0]), steps.shape(node.inputs[0])[1]
     constants = {}
     for argument, name in zip(("scale", "shift"), node.inputs[1:], strict=True):

@@ -31,22 +31,20 @@ Description = ConvolutionForward | DeconvolutionForward
 
 def lower_conv(steps: Steps, group: Group) -> None:
     """Of integers as such, if that is cheaper than as floats, which it is but for some of few channels."""
-    assert group.main is not None
     if not group.has_integers:
-        is_narrow = steps.multiplies_narrow(group.result) and not has_given_weights(steps, group.main)
+        is_narrow = steps.multiplies_narrow(group.result) and not has_given_weights(steps, group.node)
         convolve_narrow(steps, group) if is_narrow else convolve_floats(steps, group)
         return
     if not is_product_of_integers(steps, group):
         cheapest_way(steps, group, (convolve_floats, in_two_steps))
         return
-    is_dense = group.main.get("group", 1) == 1
+    is_dense = group.node.get("group", 1) == 1
     cheapest_way(steps, group, (convolve_integers, convolve_floats, in_two_steps), takes_first=is_dense)
 
 
 def convolve_integers(steps: Steps, group: Group) -> None:
     """The sums are exact, what is after them is one expression of f32.  Raises Refused."""
-    node = group.main
-    assert node is not None
+    node = group.node
     desc = convolution(steps, node)
     source, weights = source_of(steps, node.inputs[0]), weights_of(steps, node.inputs[1], 0)
     bias = bias_of(steps, node.inputs[2]) if len(node.inputs) > 2 else np.zeros(1)
@@ -69,8 +67,7 @@ def convolve_integers(steps: Steps, group: Group) -> None:
 
 def convolve_narrow(steps: Steps, group: Group) -> None:
     """Of a narrow type, with sums of f32; the bias stays f32."""
-    node = group.main
-    assert node is not None
+    node = group.node
     desc: Description = deconvolution(steps, node) if node.op == "ConvTranspose" else convolution(steps, node)
     constants, tail = constants_of(steps, node, desc), tail_of(steps, group, reads_bytes=True)
     dtype = steps.factor_type(group.result)
@@ -96,8 +93,7 @@ def in_two_steps(steps: Steps, group: Group) -> None:
 
 def convolve_floats(steps: Steps, group: Group) -> None:
     """src in the format that the primitive prefers, weights packed once, maps after it as post-ops."""
-    node = group.main
-    assert node is not None
+    node = group.node
     is_transposed = node.op == "ConvTranspose"
     desc: Description = deconvolution(steps, node) if is_transposed else convolution(steps, node)
     if group.scale is None and has_given_weights(steps, node):
@@ -119,9 +115,8 @@ def convolve_floats(steps: Steps, group: Group) -> None:
 
 def scaled(steps: Steps, group: Group, tail: AnyTail) -> tuple[str, dict[str, Place], Attr]:
     """The operand, the argument that scales its channels, and both kinds of attributes."""
-    assert group.main is not None
     if group.scale is None:
-        return group.main.inputs[0], {}, tail.attr()
+        return group.node.inputs[0], {}, tail.attr()
     found = operands_of(steps.graph, group.scale.inputs, steps.shape(group.scale.outputs[0]))
     assert found is not None, "as the group was made"
     x, name = found

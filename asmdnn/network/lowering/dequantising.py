@@ -7,8 +7,7 @@ from asmdnn.network.steps import Steps
 
 def lower_dequantize(steps: Steps, group: Group) -> None:
     """In the format that the integers have."""
-    assert group.main is not None
-    steps.dequantizers[group.result] = group.main
+    steps.dequantizers[group.result] = group.node
     steps.make_floats(group.result)
 
 

@@ -35,8 +35,7 @@ def integers_of(x: Any, scale: Any, zero: Any = 0.0) -> Any:
 
 def lower_quantize(steps: Steps, group: Group) -> None:
     """By one scale, and one zero point, that are data.  Raises Refused for several."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, scale, zero = (*node.inputs, NOTHING)[:3]
     shape, result = steps.shape(x) or (1,), steps.value(group.result)
     names = {"scale": scale, "zero": zero} if zero != NOTHING else {"scale": scale}
@@ -65,8 +64,7 @@ def zero_point(steps: Steps, name: str) -> tuple[dict[str, Place], dict[str, tup
 
 def lower_matmul(steps: Steps, group: Group) -> None:
     """All rows of all batches are rows of one product."""
-    node = group.main
-    assert node is not None
+    node = group.node
     a, b, zero = node.inputs
     left, weights = steps.shape(a), steps.value(b).data
     assert weights is not None, "as fusion has made it"
@@ -86,8 +84,7 @@ def lower_matmul(steps: Steps, group: Group) -> None:
 
 def lower_conv(steps: Steps, group: Group) -> None:
     """Padding counts as the zero point."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, w, zero = node.inputs
     weights, tail = steps.value(w).data, tail_of(steps, group, reads_bytes=True)
     assert weights is not None, "as fusion has made it"

@@ -17,8 +17,7 @@ from asmdnn.types import f32, u8
 
 def lower_few_bits(steps: Steps, group: Group) -> None:
     """All rows of all batches are rows of one product.  Raises Refused."""
-    node = group.main
-    assert node is not None
+    node = group.node
     a, *names = node.inputs
     left, result = steps.shape(a), steps.shape(group.result)
     constants = {}

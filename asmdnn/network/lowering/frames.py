@@ -37,8 +37,7 @@ def is_frames(steps: Steps, node: Node, tail: AnyTail) -> bool:
 
 def lower_frames(steps: Steps, group: Group, given: Mapping[str, tuple[str, Array]], tail: AnyTail) -> None:
     """The result lies with its channels last."""
-    node = group.main
-    assert node is not None
+    node = group.node
     result = steps.shape(node.outputs[0])
     weights = given["weights"][1]
     out, frames, taps = result[1], prod(result[2:]), weights[0].size

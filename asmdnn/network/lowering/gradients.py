@@ -26,14 +26,9 @@ from asmdnn.types import PoolingAlgorithm, PropKind, f32
 TRAINING = PropKind.forward_training
 
 
-def node_of(group: Group) -> Node:
-    assert group.main is not None
-    return group.main
-
-
 def lower_conv_weights(steps: Steps, group: Group) -> None:
     """src and diff_dst as they lie, or as the primitive likes them; diff_weights plain, as parameters are."""
-    node = node_of(group)
+    node = group.node
     x, d = node.inputs
     (n, c, *sizes), dims, result = steps.shape(x), steps.shape(d), steps.shape(group.result)
     window, groups = window_of(node, tuple(sizes), node.get("kernel_shape")), node.get("group", 1)
@@ -73,7 +68,7 @@ def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:
 def lower_max_pool(steps: Steps, group: Group) -> None:
     """Each element is summed from its windows, which the forward pass has looked through; if another one has, the
     maxima are found anew."""
-    node = node_of(group)
+    node = group.node
     x, d = node.inputs
     dims, fields = steps.shape(d), window_fields(node, steps.shape(x)[2:])
     found = maxima_of(steps, node)
@@ -107,7 +102,7 @@ def made(steps: Steps, argument: str) -> Place:
 
 
 def lower_average_pool(steps: Steps, group: Group) -> None:
-    node = node_of(group)
+    node = group.node
     image = tuple(node.get("image"))
     includes = node.get("count_include_pad", 0) and any(node.get("pads", ()))
     if includes and node.get("ceil_mode", 0):
@@ -120,7 +115,7 @@ def lower_average_pool(steps: Steps, group: Group) -> None:
 
 def lower_softmax(steps: Steps, group: Group) -> None:
     """Both tensors as the first of them lies."""
-    node = node_of(group)
+    node = group.node
     dst = steps.place(node.inputs[0])
     after = steps.place(node.inputs[1], dst.desc)
     alg: SoftmaxAlgorithm = "log" if node.get("log") else "accurate"
@@ -130,7 +125,7 @@ def lower_softmax(steps: Steps, group: Group) -> None:
 
 def lower_layer_norm(steps: Steps, group: Group) -> None:
     """The statistics are computed anew, by the forward pass."""
-    node = node_of(group)
+    node = group.node
     x, d, scale = (steps.plain(name) for name in node.inputs)
     rms, epsilon, vector = bool(node.get("rms")), node.get("epsilon"), row_major(x.desc.dims[:1])
     means: dict[str, Any] = {} if rms else {"mean": vector}
@@ -151,7 +146,7 @@ def lower_layer_norm(steps: Steps, group: Group) -> None:
 
 def lower_group_norm(steps: Steps, group: Group) -> None:
     """src and diff_dst as the first of them lies; the statistics are computed anew, by the forward pass."""
-    node = node_of(group)
+    node = group.node
     x, scale = steps.place(node.inputs[0]), steps.plain(node.inputs[2])
     d = steps.place(node.inputs[1], x.desc)
     groups, epsilon = node.get("num_groups"), node.get("epsilon")

@@ -56,8 +56,7 @@ class SignedWeights:
 
 def is_product_of_integers(steps: Steps, group: Group) -> bool:
     """Whether the first two operands of the main node are floats of integers."""
-    assert group.main is not None
-    return all(name in steps.dequantizers for name in group.main.inputs[:2])
+    return all(name in steps.dequantizers for name in group.node.inputs[:2])
 
 
 def source_of(steps: Steps, floats: str) -> IntegerSource:

@@ -20,8 +20,7 @@ MOST_EXACT = 2**24  # integers from 0 on that are f32 numbers
 
 def lower_position(steps: Steps, group: Group) -> None:
     """Of the best one; its values are nobody's."""
-    node = group.main
-    assert node is not None
+    node = group.node
     best: Literal["max", "min"] = "max" if node.op == "ArgMax" else "min"
     source, axis = steps.place(node.inputs[0]), normal(node.get("axis", 0), len(steps.shape(node.inputs[0])))
     dims = with_k(source.desc.dims, axis, 1)
@@ -34,8 +33,7 @@ def lower_position(steps: Steps, group: Group) -> None:
 
 def lower_top(steps: Steps, group: Group) -> None:
     """Values, and their positions if somebody reads them; NaN comes last, as in ONNX's definition in numpy."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, *count = node.inputs
     known = steps.value(count[0]).data if count else np.array(node.get("k"))
     if known is None:

@@ -14,8 +14,7 @@ from asmdnn.primitives.concat.pad import MODES, Pad
 
 def lower_pad(steps: Steps, group: Group) -> None:
     """Of constant widths, and with a constant value."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, pads, value, axes = (*node.inputs, *[NOTHING] * 3)[:4]
     data = {name: steps.value(name).data if name != NOTHING else None for name in (pads, value, axes)}
     if value != NOTHING and data[value] is None:

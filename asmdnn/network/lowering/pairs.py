@@ -19,10 +19,10 @@ from asmdnn.records import replace
 
 def lower_pair(steps: Steps, group: Group) -> None:
     """One primitive or two.  Raises Refused."""
-    first, second = group.main, group.second
-    assert first is not None and second is not None and second.main is not None
+    first, second = group.node, group.second
+    assert second is not None
     before, after = Tail(steps, group.maps, group.x), Tail(steps, second.maps, second.x)
-    desc, depthwise = convolution(steps, first), convolution(steps, second.main)
+    desc, depthwise = convolution(steps, first), convolution(steps, second.node)
     window = {name: getattr(depthwise, name) for name in FIELDS}
     post_op = Depthwise(depthwise.weights, depthwise.bias, **window)
     at = len(before.post_ops())
@@ -33,7 +33,7 @@ def lower_pair(steps: Steps, group: Group) -> None:
         return
     source = cheapest(steps, first.inputs[0], steps.place(first.inputs[0]), desc, attr)
     desc = desc.with_formats({"src": source.desc})
-    own = constants_of(steps, second.main, depthwise)
+    own = constants_of(steps, second.node, depthwise)
     constants = constants_of(steps, first, desc) | {f"dw_{name}_{at}": value for name, value in own.items()}
     places = {f"{name.rpartition('_')[0]}_{at + 1}": place for name, place in after.places().items()}
     places = {"src": source, **before.places(), **places}

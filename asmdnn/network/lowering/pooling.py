@@ -35,8 +35,7 @@ MAX_POOL_GRADIENT = f"{OWN}.MaxPoolGradient"
 
 def lower_pool(steps: Steps, group: Group) -> None:
     """MaxPool and AveragePool; indices of maxima are left to numpy."""
-    node = group.main
-    assert node is not None
+    node = group.node
     if len(node.outputs) > 1 and node.outputs[1]:
         raise Refused("indices of maxima have no kernel here")
     sizes = steps.shape(node.inputs[0])[2:]
@@ -71,8 +70,7 @@ def lower_pool(steps: Steps, group: Group) -> None:
 
 def copy_with(steps: Steps, group: Group, padding: SlidingWindow) -> Place:
     """The operand of means that count zeros around it, but not what ceil_mode adds: a tensor with these zeros."""
-    assert group.main is not None
-    source = steps.plain(group.main.inputs[0])
+    source = steps.plain(group.node.inputs[0])
     batch, channels, *sizes = source.desc.dims
     rows = map(add, sizes, map(add, padding.before, padding.after))
     desc = Pad(source.desc, row_major((batch, channels, *rows)), (0, 0, *padding.before), "constant", 0.0)
@@ -82,8 +80,7 @@ def copy_with(steps: Steps, group: Group, padding: SlidingWindow) -> Place:
 
 def has_gradient(steps: Steps, group: Group) -> bool:
     """Whether a node after wants to know where the maxima are, and nothing is done to them here."""
-    node = group.main
-    assert node is not None
+    node = group.node
     return not group.maps and any(
         other.key == MAX_POOL_GRADIENT and other.inputs[0] == node.inputs[0] and other.attributes == node.attributes
         for other in steps.graph.nodes
@@ -119,8 +116,7 @@ def operand(steps: Steps, node: Node, counts_padding: bool) -> tuple[Place, Star
 
 def lower_whole(steps: Steps, group: Group) -> None:
     """A window of the whole plane where channels are lanes, else a reduction of rows."""
-    node = group.main
-    assert node is not None
+    node = group.node
     source, start = operand(steps, node, False)
     sizes, result = source.desc.dims[2:], any_format(steps.shape(group.x), steps.type_of(group.result))
     by_window, by_rows = GLOBAL[node.op]

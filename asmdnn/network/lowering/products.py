@@ -29,18 +29,16 @@ from asmdnn.types import DataType, f32, s8
 
 def lower_product(steps: Steps, group: Group) -> None:
     """Of integers as such, where both operands are some."""
-    assert group.main is not None
-    floats = FLOATS[group.main.op]
+    floats = FLOATS[group.node.op]
     if is_product_of_integers(steps, group):
-        cheapest_way(steps, group, (INTEGERS[group.main.op], floats), takes_first=True)
+        cheapest_way(steps, group, (INTEGERS[group.node.op], floats), takes_first=True)
     else:
         floats(steps, group)
 
 
 def multiply_floats(steps: Steps, group: Group) -> None:
     """Of a matrix of weights: all rows of all batches are rows of one product."""
-    node = group.main
-    assert node is not None
+    node = group.node
     a, b = node.inputs
     left, right, result = steps.shape(a), steps.shape(b), steps.shape(group.result)
     if len(left) < 2 or len(right) < 2:
@@ -92,8 +90,7 @@ def operand(steps: Steps, name: str, ndim: int, factors: DataType = f32) -> Plac
 
 def gemm_of_floats(steps: Steps, group: Group) -> None:
     """alpha goes into constant weights, c is the bias or a post-op of its own."""
-    node = group.main
-    assert node is not None
+    node = group.node
     a, b, *more = node.inputs
     weights, alpha, beta = steps.constant(b), node.get("alpha", 1.0), node.get("beta", 1.0)
     if weights is None:
@@ -122,8 +119,7 @@ def gemm_of_floats(steps: Steps, group: Group) -> None:
 
 def multiply_integers(steps: Steps, group: Group) -> None:
     """Sums are exact, what is after them is one expression of f32.  Raises Refused."""
-    node = group.main
-    assert node is not None
+    node = group.node
     a, b = node.inputs
     left, right, result = steps.shape(a), steps.shape(b), steps.shape(group.result)
     source = source_of(steps, a)
@@ -161,8 +157,7 @@ def multiply_both(steps: Steps, group: Group, source: IntegerSource, other: Inte
 
 def gemm_of_integers(steps: Steps, group: Group) -> None:
     """alpha and beta go into what is after the sums.  Raises Refused."""
-    node = group.main
-    assert node is not None
+    node = group.node
     a, b, *more = node.inputs
     source, is_turned = source_of(steps, a), bool(node.get("transB", 0))
     if node.get("transA", 0):

@@ -35,8 +35,7 @@ DYNAMIC = f"{OWN}.DynamicQuantizeLSTM"
 def lower_recurrent(steps: Steps, group: Group) -> None:
     """x is [t, n, i]; Y is [t, directions, n, h], a permutation of how the primitive writes it.  With a layout of 1,
     sequences come first in all of them, which are permutations, too."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, w, r, *more = node.inputs
     scales, more = (more[:2], more[2:]) if node.key == DYNAMIC else ([], more)
     node = of_floats(node) if scales else node

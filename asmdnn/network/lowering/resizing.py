@@ -40,8 +40,7 @@ ALGORITHM: dict[str, ResamplingAlgorithm] = {"nearest": "nearest", "linear": "li
 
 def lower_resize(steps: Steps, group: Group) -> None:
     """Of constant scales or sizes, with maps after it; in the channels' blocks where there are some."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, *names = node.inputs
     dims = steps.shape(x)
     given = resize_inputs(node, tuple(steps.value(name).data if name != NOTHING else None for name in names))
@@ -66,8 +65,7 @@ def lower_resize(steps: Steps, group: Group) -> None:
 
 def lower_resize_gradient(steps: Steps, group: Group) -> None:
     """In the channels' blocks where there are some."""
-    node = group.main
-    assert node is not None
+    node = group.node
     after = steps.place(node.inputs[0])
     desc = ResamplingBackward(
         ALGORITHM[node.get("mode")],

@@ -40,8 +40,7 @@ OF_ANY = ("ReduceMax", "ReduceMin")  # whose results are elements
 
 def lower_softmax(steps: Steps, group: Group) -> None:
     """Over one axis; over several of old operator sets as rows of a matrix."""
-    node = group.main
-    assert node is not None
+    node = group.node
     dims = steps.shape(node.inputs[0])
     axes = softmax_axes(node, len(dims))
     tail = Tail(steps, group.maps, group.x)
@@ -61,8 +60,7 @@ def lower_softmax(steps: Steps, group: Group) -> None:
 
 def lower_layer_norm(steps: Steps, group: Group) -> None:
     """Over the last axes, which are one row; scale and shift are constants of that row."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, *names = node.inputs
     dims = steps.shape(x)
     axis = normal(node.get("axis", -1), len(dims))
@@ -100,8 +98,7 @@ def folded_rows(one: tuple[int, ...], dims: tuple[int, ...], axis: int, shape: t
 
 def lower_reduction(steps: Steps, group: Group) -> None:
     """Of any axes; results without dims are vectors of one element."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x = node.inputs[0]
     dims = steps.shape(x)
     given = steps.value(node.inputs[1]).data if len(node.inputs) > 1 and node.inputs[1] != NOTHING else None

@@ -10,8 +10,7 @@ from asmdnn.types import f32
 
 
 def lower_scatter_rows(steps: Steps, group: Group) -> None:
-    node = group.main
-    assert node is not None
+    node = group.node
     x, name, updates = node.inputs
     dims = steps.shape(x)
     source, rows = steps.as_type(x, f32), steps.plain(updates, f32)

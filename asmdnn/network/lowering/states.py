@@ -14,8 +14,7 @@ from asmdnn.types import f32
 
 def lower_written(steps: Steps, group: Group) -> None:
     """The same place; joining has it lie in the state, or copies it there, after all that reads the state before."""
-    node = group.main
-    assert node is not None
+    node = group.node
     source, state = node.inputs[0], node.get("state")
     if steps.value(source).dtype != np.float32:
         raise Refused(f"state {state} is f32, and {steps.value(source).dtype.name} are written to it")

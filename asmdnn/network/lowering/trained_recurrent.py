@@ -5,7 +5,7 @@ from typing import Any
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.lowering.gradients import node_of, read_by_others
+from asmdnn.network.lowering.gradients import read_by_others
 from asmdnn.network.operators.trained_recurrent import ARGUMENTS, PARTS
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
@@ -26,7 +26,7 @@ RESULTS = {"lstm": ("dst_layer", "dst_iter", "dst_iter_c"), "": ("dst_layer", "d
 
 def lower_forward(steps: Steps, group: Group) -> None:
     """With the workspace if a gradient reads it; states after the last step if anybody does."""
-    node = node_of(group)
+    node = group.node
     places = places_of(steps, dict(zip(ARGUMENTS, node.inputs, strict=False)))
     outputs = dict(zip(RESULTS.get(node.get("cell"), RESULTS[""]), node.outputs, strict=False))
     is_read = read_by_others(steps) | {*steps.graph.outputs.values()}
@@ -42,7 +42,7 @@ def lower_forward(steps: Steps, group: Group) -> None:
 
 def lower_backward(steps: Steps, group: Group) -> None:
     """Gradients are plain."""
-    node = node_of(group)
+    node = group.node
     count = len(ARGUMENTS)
     given = dict(zip(ARGUMENTS, node.inputs[:count], strict=True))
     wanted = {f"{DIFF}{name}": row_major(steps.shape(value)) for name, value in given.items() if value != NOTHING}

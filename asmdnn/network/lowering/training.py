@@ -4,7 +4,6 @@ import numpy as np
 
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.lowering.gradients import node_of
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
@@ -18,7 +17,7 @@ from asmdnn.types import PropKind, s32, u8
 
 def lower_channel_norm(steps: Steps, group: Group) -> None:
     """In the format that is there, with the maps after it."""
-    node = node_of(group)
+    node = group.node
     x, (scale, shift) = steps.place(node.inputs[0]), (steps.plain(name) for name in node.inputs[1:])
     vector, tail = row_major(x.desc.dims[1:2]), Tail(steps, group.maps, group.x)
     desc = BatchNormForward(
@@ -32,7 +31,7 @@ def lower_channel_norm(steps: Steps, group: Group) -> None:
 
 def lower_channel_norm_gradient(steps: Steps, group: Group) -> None:
     """src and diff_dst as the first of them lies."""
-    node = node_of(group)
+    node = group.node
     x = steps.place(node.inputs[0])
     d = steps.place(node.inputs[1], x.desc)
     scale, mean, variance = (steps.plain(name) for name in node.inputs[2:])
@@ -48,7 +47,7 @@ def lower_channel_norm_gradient(steps: Steps, group: Group) -> None:
 
 def lower_dropout(steps: Steps, group: Group) -> None:
     """The mask is written, too, and nobody reads it: the gradient draws the same numbers again."""
-    node = node_of(group)
+    node = group.node
     name, seed = node.inputs
     if seed not in steps.integers.given:
         raise Refused("a seed is no input")
@@ -61,7 +60,7 @@ def lower_dropout(steps: Steps, group: Group) -> None:
 
 
 def lower_rounding(steps: Steps, group: Group) -> None:
-    node = node_of(group)
+    node = group.node
     name, seed = node.inputs
     if seed not in steps.integers.given:
         raise Refused("a seed is no input")

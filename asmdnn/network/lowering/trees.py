@@ -16,8 +16,7 @@ from asmdnn.types import f32, s32
 
 def lower_trees(steps: Steps, group: Group) -> None:
     """Raises Refused."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, *names = node.inputs
     arrays = [steps.value(name).data for name in names]
     if steps.value(x).dtype != np.float32 or any(array is None for array in arrays):

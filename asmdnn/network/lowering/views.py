@@ -27,16 +27,14 @@ from asmdnn.types import f32
 
 def lower_reshape(steps: Steps, group: Group) -> None:
     """Reshape, Flatten, Squeeze, Unsqueeze: the same storage, of blocked formats where no block is torn."""
-    node = group.main
-    assert node is not None
+    node = group.node
     dims = steps.shape(group.result) or (1,)
     alias(steps, node.inputs[0], group.result, lambda desc: desc.reshape(dims))
 
 
 def lower_transpose(steps: Steps, group: Group) -> None:
     """The same storage with other strides."""
-    node = group.main
-    assert node is not None
+    node = group.node
     order = permutation(node, len(steps.shape(node.inputs[0])))
     inverse = tuple(order.index(axis) for axis in range(len(order)))
     alias(steps, node.inputs[0], group.result, lambda desc: desc.permute_axes(inverse))
@@ -44,8 +42,7 @@ def lower_transpose(steps: Steps, group: Group) -> None:
 
 def lower_shuffle(steps: Steps, group: Group) -> None:
     """In the format that is there."""
-    node = group.main
-    assert node is not None
+    node = group.node
     source = steps.place(node.inputs[0])
     tag = source.desc.tag
     dtype = source.desc.dtype
@@ -56,8 +53,7 @@ def lower_shuffle(steps: Steps, group: Group) -> None:
 
 def lower_slice(steps: Steps, group: Group) -> None:
     """A sub-memory; a step is a stride, or, below 0, a gather."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, *inputs = node.inputs
     dims = steps.shape(x)
     found = slices(node, dims, *(steps.value(name).data if name else None for name in inputs))
@@ -81,8 +77,7 @@ def lower_slice(steps: Steps, group: Group) -> None:
 
 def lower_split(steps: Steps, group: Group) -> None:
     """A sub-memory each."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, dims = node.inputs[0], steps.shape(node.inputs[0])
     axis = normal(node.get("axis", 0), len(dims))
     sizes = split_sizes(node, dims[axis], steps.value(node.inputs[1]).data if len(node.inputs) > 1 else None)
@@ -94,8 +89,7 @@ def lower_split(steps: Steps, group: Group) -> None:
 
 def lower_gather(steps: Steps, group: Group) -> None:
     """Of constant indices at equal distances a sub-memory, else a primitive."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, name = node.inputs
     indices, dims = steps.value(name).data, steps.shape(x)
     axis = normal(node.get("axis", 0), len(dims))
@@ -121,8 +115,7 @@ def spaced(indices: Array, limit: int) -> AxisSpan | None:
 
 def gather(steps: Steps, group: Group, axis: int) -> None:
     """By indices at any distances, or that are known when the network runs."""
-    node = group.main
-    assert node is not None
+    node = group.node
     x, name = node.inputs
     dims = steps.shape(x)
     if 0 in steps.shape(group.result):
@@ -140,8 +133,7 @@ def gather_rows(steps: Steps, group: Group, source: Place, numbers: Place, axis:
 
 def lower_one_hot(steps: Steps, group: Group) -> None:
     """A table with its last row so often that indices up to twice too large, and as negative ones, choose it."""
-    node = group.main
-    assert node is not None
+    node = group.node
     name, table = node.inputs
     rows = np.asarray(steps.value(table).data)
     count, size = len(rows) - 1, rows.shape[1]
@@ -154,8 +146,7 @@ def lower_one_hot(steps: Steps, group: Group) -> None:
 
 def lower_expand(steps: Steps, group: Group) -> None:
     """Strides of 0."""
-    node = group.main
-    assert node is not None
+    node = group.node
     shape = steps.shape(group.result)
     alias(steps, node.inputs[0], group.result, lambda desc: repeated(desc, shape))
 
@@ -199,8 +190,7 @@ def repeated(desc: MemoryDesc, shape: tuple[int, ...]) -> MemoryDesc:
 
 def lower_concat(steps: Steps, group: Group) -> None:
     """Operands are written where they belong, if each part is one piece of memory; others are copied there."""
-    node = group.main
-    assert node is not None
+    node = group.node
     dims = steps.shape(group.result)
     axis = normal(node.get("axis", 1), len(dims))
     names = [name for name in node.inputs if steps.shape(name)[axis]]

@@ -1,10 +1,9 @@
 """The description of backward attention, validated at once."""
 
-from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attention.description import AttentionForward
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
@@ -35,13 +34,10 @@ class AttentionBackward:
     causal: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("query", "key", "value"):
-            check_tensor(name, getattr(self, name))
-        if not isinstance(self.diff_dst, MemoryDesc):
-            raise InvalidArguments(f"diff_dst must be a MemoryDesc, not {type(self.diff_dst).__name__}")
+        check_descs(self, "query", "key", "value", "diff_dst")
         object.__setattr__(self, "scale", self.forward().scale)
         for name in ("query", "key", "value"):
-            check_tensor(f"diff_{name}", getattr(self, f"diff_{name}"), getattr(self, name).dims)
+            check_descs(self, f"diff_{name}", dims=getattr(self, name).dims)
 
     def forward(self) -> AttentionForward:
         """The forward pass, whose result lies as diff_dst.  Raises InvalidArguments."""

@@ -26,7 +26,7 @@ from asmdnn.planning.steps import StepRecords, group_of, steps_of
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.probabilities import SCORES
 from asmdnn.primitives.attention.schedule import FUTURE, KEYS, AttentionPlan, RowBlock, is_read, part_of, stride
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
@@ -48,8 +48,7 @@ OF_ROWS = ("query", "diff_dst", "diff_query", "mask")  # tensors that a block ha
 @implementation("attention", f32_level)
 def plan(desc: AttentionBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan a backward attention.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a gradient has no post-ops, scales or zero points")
+    refuse_attr(attr, "a gradient")
     asked = {name: getattr(desc, name) for name in (*INPUTS, *OUTPUTS) if getattr(desc, name) is not None}
     passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
     for name in OUTPUTS:

@@ -25,7 +25,7 @@ from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.attention.counted import KernelNumbers, counted_product, counted_softmax, fill_vectors
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.probabilities import SCORES, Mask, Softmax, SoftmaxInParts
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
 from asmdnn.primitives.core.widening import fast_pairs
@@ -61,8 +61,7 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
 
 def passed_of(desc: AttentionForward, attr: Attr) -> dict[str, MemoryDesc]:
     """The tensors, in formats.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     asked = {name: getattr(desc, name) for name in INPUTS if getattr(desc, name) is not None}
     passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
     check_tensors(passed, "dst", FLOAT_NAMES)

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, get_args
 from asmdnn.errors import InvalidArguments, not_one_of, resembling, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.sequences import items
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.attributes.post_ops import AnyPostOp, Sum, check_chain, named_post_op
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -200,3 +201,10 @@ class Attr:
 
 
 NO_ATTR = Attr()
+
+
+def refuse_attr(attr: Attr, of: str = "") -> None:
+    """Raise Refused for post-ops, scales and zero points, which `of` does not have, or which nobody has written."""
+    if attr.post_ops or attr.quantizes:
+        has_none = f"{of} has no post-ops, scales or zero points"
+        raise Refused(has_none if of else "post-ops, scales and zero points are not implemented")

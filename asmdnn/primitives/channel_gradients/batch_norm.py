@@ -13,7 +13,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward
 from asmdnn.primitives.channel_gradients.steps import (
     FACTORS,
@@ -32,7 +32,6 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
-from asmdnn.primitives.row_gradients.schedule import check_attr
 from asmdnn.primitives.shapes.formats import like, of_type
 from asmdnn.primitives.shapes.nests import as_row_of
 from asmdnn.types import FLOAT_NAMES, u8
@@ -66,7 +65,7 @@ def masked_program(scaled: bool) -> Program:
 @implementation("batch_norm", f32_level)
 def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan a backward batch normalization.  Raises Refused."""
-    check_attr(attr)
+    refuse_attr(attr, "a gradient")
     src = like(desc.diff_dst, desc.src)
     images = {"src": src, "diff_dst": like(src, desc.diff_dst), "diff_src": like(src, desc.diff_src)}
     mask = {"workspace": like(of_type(images["diff_dst"], u8), desc.workspace)} if desc.workspace else {}

@@ -12,7 +12,7 @@ from asmdnn.primitives.normalization.channel_description import (
     Fusion,
     checked_groups,
 )
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_descs, check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import u8
 
@@ -105,13 +105,9 @@ def check_norm(desc: ChannelNormBackward) -> None:
     check_tensor("src", desc.src)
     if desc.src.ndims < 2:
         raise InvalidArguments(f"src has {desc.src.ndims} dims, images and channels are needed: 2")
-    for name in ("diff_dst", "diff_src"):
-        check_tensor(name, getattr(desc, name), desc.src.dims)
-    for name in ("mean", "variance"):
-        check_tensor(name, getattr(desc, name), desc.statistics_dims)
-    for name in ("scale", "diff_scale", "diff_shift"):
-        if getattr(desc, name) is not None:
-            check_tensor(name, getattr(desc, name), desc.src.dims[1:2])
+    check_descs(desc, "diff_dst", "diff_src", dims=desc.src.dims)
+    check_descs(desc, "mean", "variance", dims=desc.statistics_dims)
+    check_descs(desc, optional=("scale", "diff_scale", "diff_shift"), dims=desc.src.dims[1:2])
 
 
 def check_fusion(desc: BatchNormBackward) -> None:
@@ -151,10 +147,8 @@ class PReLUBackward:
     diff_weights: MemoryDesc
 
     def __post_init__(self) -> None:
-        check_tensor("src", self.src)
-        for name in ("diff_dst", "diff_src"):
-            check_tensor(name, getattr(self, name), self.src.dims)
-        check_tensor("weights", self.weights)
+        check_descs(self, "src", "weights")
+        check_descs(self, "diff_dst", "diff_src", dims=self.src.dims)
         fits = [n in (1, m) for n, m in zip(self.weights.dims, self.src.dims, strict=False)]
         if self.weights.ndims != self.src.ndims or not all(fits):
             raise InvalidArguments(

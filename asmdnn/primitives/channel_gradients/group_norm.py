@@ -19,7 +19,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.channel_gradients.description import GroupNormBackward
 from asmdnn.primitives.channel_gradients.steps import (
     FACTORS,
@@ -39,7 +39,6 @@ from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import between_reorders
-from asmdnn.primitives.row_gradients.schedule import check_attr
 from asmdnn.primitives.shapes.formats import like, row_major
 from asmdnn.types import FLOAT_NAMES, f32
 
@@ -94,7 +93,7 @@ def parameter_sums(results: tuple[str, ...]) -> Program:
 @implementation("group_norm", f32_level)
 def plan_group_norm(desc: GroupNormBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan a backward group normalization.  Raises Refused."""
-    check_attr(attr)
+    refuse_attr(attr, "a gradient")
     src = like(desc.diff_dst, desc.src)
     passed = {name: like(src, getattr(desc, name)) for name in IMAGES}
     vectors = {name: tensor for name in VECTORS if (tensor := getattr(desc, name)) is not None}

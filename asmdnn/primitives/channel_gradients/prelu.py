@@ -8,14 +8,13 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.channel_gradients.description import PReLUBackward
 from asmdnn.primitives.channel_gradients.steps import PRODUCTS, GradientSteps, replaceable
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
-from asmdnn.primitives.row_gradients.schedule import check_attr
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.records import replace
 from asmdnn.types import FLOAT_NAMES, f32
@@ -24,7 +23,7 @@ from asmdnn.types import FLOAT_NAMES, f32
 @implementation("prelu", f32_level)
 def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan a backward PReLU.  Raises Refused."""
-    check_attr(attr)
+    refuse_attr(attr, "a gradient")
     src = like(desc.diff_dst, desc.src)
     images = {"src": src, "diff_dst": like(src, desc.diff_dst), "diff_src": like(src, desc.diff_src)}
     dense = partial(dense_like, src)

@@ -20,6 +20,7 @@ from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass, replace
 
 NAME = "concat"
@@ -58,8 +59,7 @@ class Concat:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "srcs", descs_of("srcs", self.srcs))
-        if not isinstance(self.dst, MemoryDesc):
-            raise InvalidArguments(f"dst must be a MemoryDesc, not {shown(self.dst)}")
+        check_tensor("dst", self.dst)
         object.__setattr__(self, "axis", axis_of(self.axis, self.dst.ndims))
         for k, src in enumerate(self.srcs):
             wanted = list(self.dst.dims)

@@ -16,7 +16,7 @@ from asmdnn.planning.assembly import Assembly, nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import merged
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
@@ -118,8 +118,7 @@ class PadPiece(NamedTuple):
 
 def inside_of(desc: Pad, attr: Attr, engine: Engine) -> Inside:
     """The plan of a padding.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("padding has no post-ops, scales or zero points")
+    refuse_attr(attr, "padding")
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     src, dst = (plain(tensor) for tensor in (desc.src, desc.dst))

@@ -5,11 +5,12 @@ from copy import copy
 from math import prod
 from typing import TypeVar
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.convolution.words import algorithm_of
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
 from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, PropKind
@@ -109,10 +110,7 @@ class ConvolutionDesc:
         return type(self).__name__.removesuffix("Forward").lower()
 
     def _check_ranks(self) -> None:
-        for name in ("src", "weights", "dst", "bias"):
-            desc = getattr(self, name)
-            if not isinstance(desc, MemoryDesc) and not (desc is None and name == "bias"):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        check_descs(self, "src", "weights", "dst", optional=("bias",))
         rank = self.src.ndims
         if not 3 <= rank <= 5:
             raise InvalidArguments(f"src must have 3, 4 or 5 dims, not {rank}: {self.src.dims}")

@@ -17,8 +17,10 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.core.description import asked
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
-from asmdnn.records import dataclass, fields, replace
+from asmdnn.primitives.shapes.tensors import check_descs
+from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, FormatTag
 
 WINDOW = ("strides", "dilations", "padding_l", "padding_r", "algorithm")
@@ -35,9 +37,8 @@ class ConvolutionBackward:
     roles: ClassVar[Mapping[str, str]] = OF_DATA
 
     def __post_init__(self) -> None:
-        for name in self.roles.values():
-            if not isinstance(desc := getattr(self, name), MemoryDesc) and not (name == "diff_bias" and desc is None):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        optional = tuple(name for name in self.roles.values() if name == "diff_bias")
+        check_descs(self, *[name for name in self.roles.values() if name not in optional], optional=optional)
         try:
             forward = self.forward()
         except InvalidArguments as reason:
@@ -72,8 +73,7 @@ class ConvolutionBackward:
 
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name; without diff_bias if there is none."""
-        every = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: desc for name, desc in every.items() if isinstance(desc, MemoryDesc)}
+        return asked(self)
 
     def with_formats(self: Gradient, tensors: Mapping[str, MemoryDesc]) -> Gradient:
         """The same with other formats of some tensors."""

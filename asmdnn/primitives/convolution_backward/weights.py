@@ -18,7 +18,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry, panels_desc
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
@@ -53,8 +53,7 @@ def plan(desc: BackwardWeights, attr: Attr, engine: Engine) -> Plan:
 
 def check(desc: BackwardWeights, attr: Attr, halves: bool = False) -> None:
     """Raise Refused for what changes anything, and for types; halves: whether bf16 and f16 are taken."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a gradient has no post-ops, scales or zero points")
+    refuse_attr(attr, "a gradient")
     for name, tensor in desc.tensors().items():
         if tensor.dtype not in FLOATS:
             raise Refused(f"{name} is {tensor.dtype}, only {', '.join(FLOAT_NAMES)} is implemented")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.dropout import ARGUMENTS, DropoutSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import Memory, MemoryDesc
@@ -12,10 +12,11 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.move_tuning import DropoutTuning
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import f32, s32, u8
 
@@ -44,8 +45,7 @@ class Dropout:
     def __post_init__(self) -> None:
         for name in ("src", "dst", "mask"):
             desc = getattr(self, name)
-            if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+            check_tensor(name, desc)
             if desc.dims != self.src.dims:
                 raise InvalidArguments(f"{name} has dims {desc.dims}, src has {self.src.dims}: make them equal")
         if self.mask.dtype != u8:
@@ -65,8 +65,7 @@ def check_memories(desc: Dropout, memories: Mapping[str, Memory]) -> None:
 def inside_of(desc: Dropout, attr: Attr, engine: Engine) -> Inside:
     """The plan of a dropout.  Raises Refused."""
     isa = f32_level(engine.isa)
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     passed = {"src": like(desc.dst, desc.src)}
     passed |= {"dst": like(passed["src"], desc.dst), "mask": like(row_major(desc.mask.dims, desc.mask), desc.mask)}
     for name, tensor in passed.items():

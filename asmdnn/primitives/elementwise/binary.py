@@ -19,6 +19,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import dense_like, like
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass, replace
 from asmdnn.types import BinaryAlgorithm
 
@@ -47,8 +48,7 @@ class BinaryForward:
             raise InvalidArguments(f"src2 is {shown(self.src2)}: it is the condition of select, and of nothing else")
         tensors = self.sources | {"dst": self.dst}
         for name, desc in tensors.items():
-            if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+            check_tensor(name, desc)
         dims = self.dst.dims
         for name, desc in self.sources.items():
             if len(desc.dims) != len(dims) or any(n not in (1, m) for n, m in zip(desc.dims, dims, strict=True)):

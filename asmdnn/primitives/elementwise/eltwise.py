@@ -15,6 +15,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import like
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
 
@@ -31,8 +32,7 @@ def check_tensors(tensors: dict[str, MemoryDesc]) -> None:
     """Descriptors of one shape.  Raises InvalidArguments."""
     first = next(iter(tensors))
     for name, desc in tensors.items():
-        if not isinstance(desc, MemoryDesc):
-            raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        check_tensor(name, desc)
         if desc.dims != tensors[first].dims:
             raise InvalidArguments(f"{name} has dims {desc.dims}, {first} has {tensors[first].dims}: make them equal")
 

@@ -1,6 +1,6 @@
 """PReLU: dst = src where it is positive, else weights * src."""
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.postops import PReluOp
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
@@ -11,6 +11,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import dense_like, like
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
@@ -31,9 +32,7 @@ class PReLUForward:
 
     def __post_init__(self) -> None:
         check_prop_kind(self.prop_kind, FORWARD)
-        for name in ("src", "weights", "dst"):
-            if not isinstance(getattr(self, name), MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(self, name))}")
+        check_descs(self, "src", "weights", "dst")
         dims = self.src.dims
         if self.dst.dims != dims:
             raise InvalidArguments(f"dst has dims {self.dst.dims}, src has {dims}: make them equal")

@@ -1,8 +1,9 @@
 """What a gather is: its tensors, and what they must be."""
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.concat.concat import axis_of
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
 from asmdnn.types import s32
 
@@ -22,9 +23,7 @@ class Gather:
     axis: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("src", "indices", "dst"):
-            if not isinstance(getattr(self, name), MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(self, name))}")
+        check_descs(self, "src", "indices", "dst")
         for name, desc in (("src", self.src), ("indices", self.indices)):
             if desc.is_any:
                 raise InvalidArguments(f"{name} has the format any, a gather needs a real one")

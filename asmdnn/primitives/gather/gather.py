@@ -12,7 +12,7 @@ from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop, merge
 from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
@@ -23,8 +23,7 @@ NAME = "gather"
 
 def inside_of(desc: Gather, attr: Attr, engine: Engine) -> Inside:
     """The plan of a gather.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a gather has no post-ops, scales or zero points")
+    refuse_attr(attr, "a gather")
     passed = {"src": desc.src, "dst": desc.dst, "indices": desc.indices}
     if desc.dst.is_any:
         passed["dst"] = row_major(desc.dst.dims, desc.dst)

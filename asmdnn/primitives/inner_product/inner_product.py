@@ -12,11 +12,13 @@ i is an input channel, or a channel at a position: src (n, c, [[d,] h,] w) goes 
 from collections.abc import Mapping
 from typing import TypeVar
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
-from asmdnn.records import dataclass, fields, replace
+from asmdnn.primitives.core.description import asked
+from asmdnn.primitives.shapes.tensors import check_descs
+from asmdnn.records import dataclass, replace
 from asmdnn.types import PropKind
 
 MOST_DIMS = 5
@@ -30,8 +32,7 @@ class _InnerProduct:
 
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name; without the bias if there is none."""
-        every = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: desc for name, desc in every.items() if isinstance(desc, MemoryDesc)}
+        return asked(self)
 
     def with_formats(self: Description, tensors: Mapping[str, MemoryDesc]) -> Description:
         """The same with other formats of some tensors."""
@@ -52,9 +53,7 @@ class _InnerProduct:
 
 def check(description: _InnerProduct, src: str, weights: str, dst: str, bias: str = "") -> None:
     """Raise InvalidArguments unless the tensors of these names fit together."""
-    for name in (src, weights, dst, *[bias] * bool(bias and getattr(description, bias) is not None)):
-        if not isinstance(getattr(description, name), MemoryDesc):
-            raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(description, name))}")
+    check_descs(description, src, weights, dst, optional=(bias,) if bias else ())
     tensors = description.tensors()
     s, w, d = (tensors[name].dims for name in (src, weights, dst))
     if not 2 <= len(s) <= MOST_DIMS:

@@ -9,7 +9,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, checked_epsilon
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_descs, check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind, u8
 
@@ -109,10 +109,8 @@ def check_channel_norm(desc: ChannelNorm) -> None:
     check_tensor("dst", desc.dst, desc.src.dims)
     if desc.src.ndims < 2:
         raise InvalidArguments(f"src has {desc.src.ndims} dims, it needs images and channels: 2")
-    for names, dims in ((("scale", "shift"), desc.src.dims[1:2]), (("mean", "variance"), desc.statistics_dims)):
-        for name in names:
-            if getattr(desc, name) is not None:
-                check_tensor(name, getattr(desc, name), dims)
+    check_descs(desc, optional=("scale", "shift"), dims=desc.src.dims[1:2])
+    check_descs(desc, optional=("mean", "variance"), dims=desc.statistics_dims)
     check_statistics(owner, desc.use_global_stats, desc.mean, desc.variance)
     if not desc.use_global_stats and desc.mean is not None and 0 in desc.src.dims and 0 not in desc.statistics_dims:
         raise InvalidArguments(f"src has dims {desc.src.dims}: no elements have no mean and no variance")
@@ -123,10 +121,8 @@ def check_fusion(desc: BatchNormForward) -> None:
     check_alg("BatchNormForward.fuse", desc.fuse, FUSIONS)
     if (desc.src_1 is not None) != (desc.fuse == NORM_ADD_RELU):
         raise InvalidArguments(f"src_1 is what {NORM_ADD_RELU} adds: give both or none of them, not fuse {desc.fuse}")
-    if desc.src_1 is not None:
-        check_tensor("src_1", desc.src_1, desc.src.dims)
+    check_descs(desc, optional=("src_1", "workspace"), dims=desc.src.dims)
     if desc.workspace is not None:
-        check_tensor("workspace", desc.workspace, desc.src.dims)
         if desc.prop_kind != PropKind.forward_training or desc.fuse == NONE:
             raise InvalidArguments("workspace is of forward_training with a fused relu: leave it out")
         if desc.workspace.dtype != u8:

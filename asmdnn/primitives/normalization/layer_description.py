@@ -6,7 +6,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, checked_epsilon
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_descs, check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
@@ -42,14 +42,8 @@ class LayerNormForward:
         check_tensor("dst", self.dst, self.src.dims)
         if self.src.ndims < 2:
             raise InvalidArguments(f"src has {self.src.ndims} dims, a layer normalization needs rows and columns: 2")
-        for name, dims in (
-            ("scale", self.src.dims[-1:]),
-            ("shift", self.src.dims[-1:]),
-            ("mean", self.src.dims[:-1]),
-            ("variance", self.src.dims[:-1]),
-        ):
-            if getattr(self, name) is not None:
-                check_tensor(name, getattr(self, name), dims)
+        check_descs(self, optional=("scale", "shift"), dims=self.src.dims[-1:])
+        check_descs(self, optional=("mean", "variance"), dims=self.src.dims[:-1])
         check_statistics("LayerNormForward", self.use_global_stats, self.mean, self.variance, not self.rms)
 
     def letters(self, _: str, tensor: MemoryDesc) -> str:

@@ -16,7 +16,7 @@ from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import NormalizationTuning, Tuning
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
 from asmdnn.primitives.normalization.lrn_description import LRNForward
@@ -35,8 +35,7 @@ MOST_PLACES = 343  # of a window, which is unrolled: 7 along three axes
 def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
     """The plan of a local response normalization.  Raises Refused."""
     isa, tuning = f32_level(engine.isa), engine.tuning
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     if desc.places > MOST_PLACES:
         raise Refused(f"a window has {desc.places} places, at most {MOST_PLACES} are implemented")
     src = like(desc.dst, desc.src)

@@ -15,7 +15,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import plan_of
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
@@ -34,8 +34,7 @@ SHARES, BASE, UNUSED = "shares of windows", "base of powers", "result of the for
 def inside_of(desc: LRNBackward, attr: Attr, engine: Engine) -> Inside:
     """The plan in a format of which kernels walk along rows.  Raises Refused."""
     isa, tuning = f32_level(engine.isa), engine.tuning
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a gradient has no post-ops, scales or zero points")
+    refuse_attr(attr, "a gradient")
     if desc.forward().places > MOST_PLACES:
         raise Refused(f"a window has {desc.forward().places} places, at most {MOST_PLACES} are implemented")
     src = like(desc.diff_dst, desc.src)

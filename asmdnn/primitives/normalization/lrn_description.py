@@ -9,7 +9,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_descs, check_tensor
 from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
@@ -54,10 +54,9 @@ class LRNForward:
         least = 2 if self.alg == ACROSS else 3
         if not least <= self.src.ndims <= 5:
             raise InvalidArguments(f"src must have {least} to 5 dims for {self.alg}, not {self.src.ndims}")
-        if self.workspace is not None:
-            check_tensor("workspace", self.workspace, self.src.dims)
-            if self.prop_kind != PropKind.forward_training:
-                raise InvalidArguments("workspace is of forward_training: leave it out")
+        check_descs(self, optional=("workspace",), dims=self.src.dims)
+        if self.workspace is not None and self.prop_kind != PropKind.forward_training:
+            raise InvalidArguments("workspace is of forward_training: leave it out")
 
     def _check_size(self) -> None:
         size = self.local_size

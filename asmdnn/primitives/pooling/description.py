@@ -7,6 +7,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.convolution.description import AXES
 from asmdnn.primitives.pooling.windows import WindowRun, adaptive_runs, axis_runs
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.primitives.shapes.windows import MAX_SIZE, sizes_of
 from asmdnn.records import dataclass
 from asmdnn.types import PoolingAlgorithm, s32, u8
@@ -18,15 +19,15 @@ FIELDS = {"strides": (1, 1), "dilations": (0, 0), "padding_l": (0, 0), "padding_
 
 def check_tensors(src: MemoryDesc, dst: MemoryDesc, indices: MemoryDesc | None, alg: str) -> None:
     """Ranks, batch, channels, and what indices must be.  Raises InvalidArguments."""
-    for name, desc in (("src", src), ("dst", dst), ("indices", indices)):
-        if not isinstance(desc, MemoryDesc) and not (name == "indices" and desc is None):
-            raise InvalidArguments(f"{name} must be a MemoryDesc, not {type(desc).__name__}")
+    check_tensor("src", src)
+    check_tensor("dst", dst)
     if not 3 <= src.ndims <= 5:
         raise InvalidArguments(f"src must have 3, 4 or 5 dims, not {src.ndims}: {src.dims}")
     if dst.ndims != src.ndims or dst.dims[:2] != src.dims[:2]:
         raise InvalidArguments(f"dst has dims {dst.dims}, images and channels must be those of src: {src.dims}")
     if indices is None:
         return
+    check_tensor("indices", indices)
     if alg != MAX:
         raise InvalidArguments(f"indices are of max pooling, alg is {alg}")
     if indices.dims != dst.dims or indices.dtype not in (s32, u8):

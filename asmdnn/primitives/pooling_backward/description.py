@@ -1,8 +1,9 @@
 """The description of a backward pooling, validated at once.  Names are oneDNN's (pooling_backward)."""
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.pooling.description import MAX, PoolingForward
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
 from asmdnn.types import PoolingAlgorithm
 
@@ -30,9 +31,7 @@ class PoolingBackward:
     indices: MemoryDesc | None = None
 
     def __post_init__(self) -> None:
-        for name in ("diff_src", "diff_dst"):
-            if not isinstance(getattr(self, name), MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(self, name))}")
+        check_descs(self, "diff_src", "diff_dst")
         try:
             forward = self.forward()
         except InvalidArguments as reason:

@@ -2,7 +2,7 @@
 
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.core.kind import Kind, Words
@@ -14,8 +14,7 @@ from asmdnn.types import FLOAT_NAMES, FLOATS
 
 def request_of(desc: PoolingBackward, attr: Attr, engine: Engine) -> tuple[PoolingBackward, Engine]:
     """What both ways are asked.  Raises Refused for attributes that change anything, and for types."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a gradient has no post-ops, scales or zero points")
+    refuse_attr(attr, "a gradient")
     for name, tensor in (("diff_src", desc.diff_src), ("diff_dst", desc.diff_dst)):
         if tensor.dtype not in FLOATS:
             raise Refused(f"{name} is {tensor.dtype}, only {', '.join(FLOAT_NAMES)} is implemented")

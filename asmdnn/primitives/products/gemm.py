@@ -17,6 +17,7 @@ from asmdnn.primitives.products.plan import Job, answers
 from asmdnn.primitives.products.prepare import ALIAS_BYTES
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
@@ -40,8 +41,7 @@ class Gemm:
 
     def __post_init__(self) -> None:
         for name in ("a", "b", "c"):
-            if not isinstance(getattr(self, name), MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {getattr(self, name)!r}")
+            check_tensor(name, getattr(self, name))
             if len(getattr(self, name).dims) != 2:
                 raise InvalidArguments(f"{name} has {len(getattr(self, name).dims)} dims, a matrix has 2")
         (m, k), (kb, n) = self.a.dims, self.b.dims

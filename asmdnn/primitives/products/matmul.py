@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import matrices, words_of
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass, replace
 
 
@@ -24,10 +25,7 @@ class MatMul:
     bias: MemoryDesc | None = None
 
     def __post_init__(self) -> None:
-        for name in ("src", "weights", "dst", "bias"):
-            desc = getattr(self, name)
-            if not isinstance(desc, MemoryDesc) and not (name == "bias" and desc is None):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        check_descs(self, "src", "weights", "dst", optional=("bias",))
         for name, desc in self.tensors().items():
             if desc.ndims < 2 or desc.ndims != self.dst.ndims:
                 raise InvalidArguments(f"{name} has {desc.ndims} dims, dst {self.dst.ndims}: all need as many, 2 to 12")

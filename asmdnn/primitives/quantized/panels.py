@@ -6,7 +6,8 @@ Panels have the columns of four vectors, so that the weights and scales of a til
 from collections.abc import Iterator, Mapping
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.dot.quantized import PANEL_VECTORS, panel_columns
+from asmdnn.generators.dot.panel_product import PANEL_VECTORS
+from asmdnn.generators.dot.quantized import panel_columns
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.memory import MemoryDesc

@@ -16,7 +16,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matrices import panel_columns
 from asmdnn.primitives.recurrent.backward_context import BackwardContext
@@ -32,8 +32,7 @@ PACKED = ("weights_layer", "weights_iter", "weights_projection")
 
 def inside_of(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Inside:
     """The plan of the backward pass.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     formats = {name: kernel_format(name, tensor, engine) for name, tensor in desc.tensors().items()}
     passed = {name: formats[name] if tensor.is_any else tensor for name, tensor in desc.tensors().items()}
     for name, tensor in passed.items():

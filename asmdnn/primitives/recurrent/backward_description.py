@@ -31,6 +31,7 @@ from asmdnn.primitives.recurrent.description import (
     VanillaRNNForward,
 )
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, dims_of, letters_of
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass, fields
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
@@ -87,8 +88,7 @@ class RecurrentBackward:
             value = getattr(self, field.name)
             if field.name.removeprefix(DIFF) not in NDIMS or (value is None and field.default is None):
                 continue
-            if not isinstance(value, MemoryDesc):
-                raise InvalidArguments(f"{field.name} must be a MemoryDesc, not {shown(value)}")
+            check_tensor(field.name, value)
             found[field.name] = value
         return found
 

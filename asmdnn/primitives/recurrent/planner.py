@@ -14,7 +14,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View, flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.binary import plan as add_plan
@@ -44,8 +44,7 @@ def f32_dot_level(isa: str) -> str:
 
 def inside_of(desc: RecurrentForward, attr: Attr, engine: Engine) -> Inside:
     """The plan of a recurrent layer.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     s = desc.sizes
     if isinstance(desc, GRUForward) and desc.weights_iter.dtype.size_bytes * s.out * s.hidden > MAX_OFFSET:
         raise Refused(f"{s.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")

@@ -8,7 +8,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import MAX_STEP, Box, Loop, cut_loop
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import ReductionTuning
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import ZERO_ISA, check_tensors
@@ -92,8 +92,7 @@ class CumulativeRequest(AlongAxis[KernelSpec]):
 
 def request_of(desc: CumulativeSum, attr: Attr, engine: Engine) -> CumulativeRequest:
     """Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     src = like(desc.dst, desc.src)
     passed = {"src": src, "dst": like(src, desc.dst)}
     check_tensors(passed, "dst", FLOAT_NAMES)

@@ -3,6 +3,7 @@
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import letters_of_either, words_of
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import s8
 
@@ -34,8 +35,7 @@ class Reorder:
 
     def __post_init__(self) -> None:
         for name, desc in (("src", self.src), ("dst", self.dst)):
-            if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+            check_tensor(name, desc)
             if desc.is_any:
                 raise InvalidArguments(f"{name} has the format any, a reorder needs a real one")
         if self.src.dims != self.dst.dims:

@@ -16,7 +16,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, plan_of, try_all
 from asmdnn.primitives.pooling.formats import format_like
@@ -58,8 +58,7 @@ def plans(desc: ResamplingBackward, attr: Attr, engine: Engine) -> Iterator[Answ
 
 def taps_of(desc: ResamplingBackward, attr: Attr) -> tuple[ResampleTaps, ...]:
     """Of every axis.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a gradient has no post-ops, scales or zero points")
+    refuse_attr(attr, "a gradient")
     for name in ("diff_src", "diff_dst"):
         if (dtype := getattr(desc, name).dtype) not in FLOATS:
             raise Refused(f"{name} is {dtype}, only {', '.join(FLOAT_NAMES)} is implemented")

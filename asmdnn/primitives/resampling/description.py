@@ -7,6 +7,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, finite
 from asmdnn.primitives.resampling.taps import COORDINATES, ROUNDINGS, ResampleTaps, taps_of
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
 
 ALGORITHMS = ("nearest", "linear", "cubic")
@@ -38,9 +39,7 @@ class ResamplingForward:
         check_alg("ResamplingForward.alg", self.alg, ALGORITHMS)
         check_alg("ResamplingForward.coordinates", self.coordinates, tuple(COORDINATES))
         check_alg("ResamplingForward.rounding", self.rounding, tuple(ROUNDINGS))
-        for name, desc in (("src", self.src), ("dst", self.dst)):
-            if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        check_descs(self, "src", "dst")
         if not 3 <= self.src.ndims <= 5:
             raise InvalidArguments(f"src must have 3, 4 or 5 dims, not {self.src.ndims}: {self.src.dims}")
         if self.dst.ndims != self.src.ndims or self.dst.dims[:2] != self.src.dims[:2]:

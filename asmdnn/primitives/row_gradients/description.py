@@ -5,7 +5,7 @@ from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.normalization.affine import checked_epsilon
-from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
+from asmdnn.primitives.shapes.tensors import check_descs, check_tensor, checked_axis
 from asmdnn.primitives.softmax.description import ALGORITHMS, SoftmaxAlgorithm
 from asmdnn.records import dataclass
 
@@ -29,8 +29,7 @@ class SoftmaxBackward:
     def __post_init__(self) -> None:
         check_alg("SoftmaxBackward.alg", self.alg, ALGORITHMS)
         check_tensor("dst", self.dst)
-        for name in ("diff_dst", "diff_src"):
-            check_tensor(name, getattr(self, name), self.dst.dims)
+        check_descs(self, "diff_dst", "diff_src", dims=self.dst.dims)
         object.__setattr__(self, "axis", checked_axis(self.axis, self.dst))
 
     def __str__(self) -> str:
@@ -75,14 +74,9 @@ class LayerNormBackward:
             raise InvalidArguments(f"src has {len(dims)} dims, a layer normalization needs rows and columns: 2")
         if self.rms == (self.mean is not None):
             raise InvalidArguments(f"mean is {self.mean}: an RMS norm has none, every other norm has one")
-        for name in ("diff_dst", "diff_src"):
-            check_tensor(name, getattr(self, name), dims)
-        for name, wanted in (
-            ("mean", dims[:-1]), ("variance", dims[:-1]),
-            ("scale", dims[-1:]), ("diff_scale", dims[-1:]), ("diff_shift", dims[-1:]),
-        ):  # fmt: skip
-            if getattr(self, name) is not None or name == "variance":
-                check_tensor(name, getattr(self, name), wanted)
+        check_descs(self, "diff_dst", "diff_src", dims=dims)
+        check_descs(self, "variance", optional=("mean",), dims=dims[:-1])
+        check_descs(self, optional=("scale", "diff_scale", "diff_shift"), dims=dims[-1:])
 
     def __str__(self) -> str:
         what = "rms norm" if self.rms else "layer norm"

@@ -18,14 +18,14 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
-from asmdnn.primitives.row_gradients.schedule import RowRequest, check_attr, row_plan
+from asmdnn.primitives.row_gradients.schedule import RowRequest, row_plan
 from asmdnn.primitives.shapes.formats import like, row_major
 from asmdnn.primitives.shapes.nests import as_row_of, without_last
 from asmdnn.types import f32
@@ -37,7 +37,7 @@ IMAGES = ("src", "diff_src", "diff_dst")
 @implementation("rows", f32_level)
 def plan_softmax(desc: SoftmaxBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan a backward softmax.  Raises Refused."""
-    check_attr(attr)
+    refuse_attr(attr, "a gradient")
     dst = like(desc.diff_dst, desc.dst)
     diff_dst, diff_src = like(dst, desc.diff_dst), like(dst, desc.diff_src)
     passed = {"dst": dst, "diff_src": diff_src, "diff_dst": diff_dst}
@@ -48,7 +48,7 @@ def plan_softmax(desc: SoftmaxBackward, attr: Attr, engine: Engine) -> Plan:
 @implementation("rows", f32_level)
 def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine) -> Plan:
     """Plan a backward layer normalization.  Raises Refused."""
-    check_attr(attr)
+    refuse_attr(attr, "a gradient")
     src = like(desc.diff_dst, desc.src)
     diff_dst, diff_src = like(src, desc.diff_dst), like(src, desc.diff_src)
     extra = {name: tensor for name in ("mean", "variance", "scale") if (tensor := getattr(desc, name)) is not None}

@@ -12,7 +12,6 @@ from asmdnn.planning.loops import MAX_STEP, Loop, cut_loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of
 from asmdnn.primitives.reorder.copies import between_reorders
@@ -38,12 +37,6 @@ class RowRequest:
     views: Mapping[str, View]
     axis: int
     programs: RowPrograms
-
-
-def check_attr(attr: Attr) -> None:
-    """Raise Refused for attributes that change anything."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a gradient has no post-ops, scales or zero points")
 
 
 def row_plan(request: RowRequest, engine: Engine) -> Plan:

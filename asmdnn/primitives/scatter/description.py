@@ -2,11 +2,12 @@
 
 from typing import Literal
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.generators.move.scatter import REDUCTIONS
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.concat.concat import axis_of
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
 from asmdnn.types import s32
 
@@ -38,9 +39,7 @@ class Scatter:
 
     def __post_init__(self) -> None:
         check_alg("Scatter.alg", self.alg, ALGORITHMS)
-        for name in ("src", "indices", "updates", "dst"):
-            if not isinstance(getattr(self, name), MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(self, name))}")
+        check_descs(self, "src", "indices", "updates", "dst")
         for name, desc in (("src", self.src), ("indices", self.indices), ("updates", self.updates)):
             if desc.is_any:
                 raise InvalidArguments(f"{name} has the format any, a scatter needs a real one")

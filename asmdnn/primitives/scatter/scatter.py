@@ -17,7 +17,7 @@ from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop, merge
 from asmdnn.planning.phase import views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, as_passed_or_copied
 from asmdnn.primitives.scatter.description import MOVES, Scatter
@@ -30,8 +30,7 @@ NAME = "scatter"
 
 def inside_of(desc: Scatter, attr: Attr, engine: Engine) -> Inside:
     """The plan of a scatter.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a scatter has no post-ops, scales or zero points")
+    refuse_attr(attr, "a scatter")
     if desc.alg != MOVES and desc.src.dtype not in FLOATS:
         raise Refused(f"src is {desc.src.dtype}, alg {desc.alg} combines f32, bf16 and f16: use alg none")
     passed = {"src": desc.src, "dst": desc.dst, "indices": desc.indices, "updates": desc.updates}

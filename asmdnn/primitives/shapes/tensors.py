@@ -14,6 +14,15 @@ def check_tensor(name: str, desc: object, dims: tuple[int, ...] | None = None) -
         raise InvalidArguments(f"{name} has dims {desc.dims}, they must be {dims}")
 
 
+def check_descs(
+    description: object, *names: str, optional: tuple[str, ...] = (), dims: tuple[int, ...] | None = None
+) -> None:
+    """Raise InvalidArguments unless these fields are descriptors, of these dims; the optional ones may be None."""
+    for name in (*names, *optional):
+        if name in names or getattr(description, name) is not None:
+            check_tensor(name, getattr(description, name), dims)
+
+
 def checked_axis(axis: int, src: MemoryDesc) -> int:
     """From 0 on.  Raises InvalidArguments for an axis that src does not have."""
     if isinstance(axis, bool) or not isinstance(axis, int | np.integer):

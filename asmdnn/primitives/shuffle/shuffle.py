@@ -21,11 +21,12 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like
+from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.primitives.shuffle.schedule import WAYS, ShuffledDim, schedule
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
@@ -46,9 +47,7 @@ class Shuffle:
     prop_kind: PropKind = PropKind.forward_inference
 
     def __post_init__(self) -> None:
-        for name, desc in (("src", self.src), ("dst", self.dst)):
-            if not isinstance(desc, MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(desc)}")
+        check_descs(self, "src", "dst")
         if self.src.is_any:
             raise InvalidArguments("src has the format any, a shuffle needs a real one: dst alone may have any")
         if (self.src.dims, self.src.dtype) != (self.dst.dims, self.dst.dtype):
@@ -105,8 +104,7 @@ class ShuffleRequest:
 
 def request_of(desc: Shuffle, attr: Attr, engine: Engine) -> ShuffleRequest:
     """Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("a shuffle has no post-ops, scales or zero points")
+    refuse_attr(attr, "a shuffle")
     dst = like(desc.dst if desc.src.may_overlap else desc.src, desc.dst)
     if dst.may_overlap:
         raise Refused("elements of dst overlap")

@@ -2,11 +2,11 @@
 
 from typing import Literal
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
-from asmdnn.primitives.shapes.tensors import checked_axis
+from asmdnn.primitives.shapes.tensors import check_descs, checked_axis
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
@@ -37,9 +37,7 @@ class SoftmaxForward:
         check_prop_kind(self.prop_kind, FORWARD)
         check_alg("SoftmaxForward.alg", self.alg, ALGORITHMS)
         object.__setattr__(self, "scale", finite("SoftmaxForward.scale", self.scale))
-        for name in ("src", "dst", *["mask"] * (self.mask is not None)):
-            if not isinstance(getattr(self, name), MemoryDesc):
-                raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(getattr(self, name))}")
+        check_descs(self, "src", "dst", optional=("mask",))
         if self.dst.dims != self.src.dims:
             raise InvalidArguments(f"dst has dims {self.dst.dims}, src has {self.src.dims}: make them equal")
         object.__setattr__(self, "axis", checked_axis(self.axis, self.src))

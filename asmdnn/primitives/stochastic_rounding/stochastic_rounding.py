@@ -13,7 +13,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.move_tuning import DropoutTuning
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, row_major
@@ -60,8 +60,7 @@ class StochasticRounding:
 def inside_of(desc: StochasticRounding, attr: Attr, engine: Engine) -> Inside:
     """The plan in row-major order.  Raises Refused."""
     isa = f32_level(engine.isa)
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     passed = {"src": like(desc.dst, desc.src)}
     passed["dst"] = like(passed["src"], desc.dst)
     if passed["dst"].may_overlap:

@@ -15,6 +15,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import like
+from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 
 NAME = "sum"
@@ -36,8 +37,7 @@ class SumForward:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "srcs", descs_of("srcs", self.srcs))
-        if not isinstance(self.dst, MemoryDesc):
-            raise InvalidArguments(f"dst must be a MemoryDesc, not {shown(self.dst)}")
+        check_tensor("dst", self.dst)
         if len(self.srcs) > MOST_SOURCES:
             raise InvalidArguments(f"srcs has {len(self.srcs)} tensors, a sum takes at most {MOST_SOURCES}")
         for k, src in enumerate(self.srcs):

@@ -5,7 +5,7 @@ from typing import Literal
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
-from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
+from asmdnn.primitives.shapes.tensors import check_descs, check_tensor, checked_axis
 from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.records import dataclass
 from asmdnn.types import s32
@@ -40,8 +40,7 @@ class TopKForward:
         for name in ("select_last", "nan_last"):
             check_flag(f"TopKForward.{name}", getattr(self, name))
         check_tensor("dst", self.dst)
-        if self.values is not None:
-            check_tensor("values", self.values, self.dst.dims)
+        check_descs(self, optional=("values",), dims=self.dst.dims)
         if self.dst.dtype != s32:
             raise InvalidArguments(f"dst is {self.dst.dtype}, the indices must be s32")
         self._check_sizes()

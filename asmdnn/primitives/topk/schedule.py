@@ -14,7 +14,7 @@ from asmdnn.planning.loops import MAX_STEP, cut_loop
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import TopKTuning
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.reduction.along_axis import (
@@ -165,8 +165,7 @@ def by_sorting_copies(request: TopKRequest) -> Plan:
 
 def request_of(desc: TopKForward, attr: Attr, engine: Engine) -> TopKRequest:
     """Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     src = row_major(desc.src.dims, desc.src) if desc.src.is_any else desc.src
     results = {"dst": desc.dst, **({} if desc.values is None else {"values": desc.values})}
     passed = {"src": src} | {name: in_order_of(src, x, desc.axis) if x.is_any else x for name, x in results.items()}

@@ -14,7 +14,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.move_tuning import TreeTuning
 from asmdnn.planning.phase import MOST_CYCLES, Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import row_major
@@ -25,8 +25,7 @@ NAME, CODES = "trees", "codes"
 
 def inside_of(desc: TreeEnsemble, attr: Attr, engine: Engine) -> Inside:
     """The plan of dense rows.  Raises Refused."""
-    if attr.post_ops or attr.quantizes:
-        raise Refused("post-ops, scales and zero points are not implemented")
+    refuse_attr(attr)
     names = [name for name in ("src", *ARGUMENTS[1:]) if getattr(desc, name) is not None]
     passed = {name: getattr(desc, name) for name in names}
     passed |= {name: row_major(x.dims, x) for name, x in passed.items() if x.is_any}

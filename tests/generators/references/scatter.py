@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from asmdnn.generators.move.scatter import ScatterSpec
 from tests.generators.case import Case, Reference
+from tests.generators.references.gather import rows_named
 from tests.support.octets import Octets
 
 COMBINE: dict[str, Callable[..., npt.NDArray[np.float32]]] = {
@@ -15,8 +16,6 @@ COMBINE: dict[str, Callable[..., npt.NDArray[np.float32]]] = {
 
 
 def scatter_case(spec: ScatterSpec, random: np.random.Generator, _: bool) -> Case:
-    """Every row of dst is named; more indices are negative ones, and numbers of no row, which are taken as row 0."""
-    limit = spec.limit
     memory = {name: Octets(random.integers(0, 256, 1 << 17, np.uint8)) for name in spec.frame}
     if spec.reduction != "none":
         for name in ("updates", "dst"):  # a NaN of updates is stored as all ones
@@ -24,17 +23,8 @@ def scatter_case(spec: ScatterSpec, random: np.random.Generator, _: bool) -> Cas
             if spec.reduction in ("max", "min"):
                 values[random.random(values.size) < 0.1] = np.nan
             memory[name] = Octets(values.view(np.uint8))
-    strange = np.array([-1, limit, -limit, -limit - 1, 2**31 - 1, -(2**31)], np.int64)
-    numbers = np.concatenate([np.arange(limit), np.resize(strange, spec.count)])[: spec.count].astype(np.int32)
-    random.shuffle(numbers)
-    place = memory["indices"]
-    for i, number in enumerate(numbers):
-        place.initial[place.place(i * spec.index_step, 4)] = np.array([number]).view(np.uint8)
-    place.values[:] = place.initial
-    for i in range(spec.count):
-        number = int(place.load(i * spec.index_step, 4).view(np.int32)[0])
-        number += limit * (number < 0)
-        row = spec.dst_step * (number if 0 <= number < limit else 0)
+    for i, number in enumerate(rows_named(spec, memory["indices"], random)):
+        row = spec.dst_step * number
         found = memory["updates"].load(i * spec.updates_step, spec.row_bytes)
         if spec.reduction != "none":
             held, x = memory["dst"].load(row, spec.row_bytes).view(np.float32), found.view(np.float32)

@@ -1,0 +1,26 @@
+"""Scripts in processes of their own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
+
+
+def python(
+    script: str, *arguments: object, without: tuple[str, ...] = (), seconds: float = 300, **environment: str
+) -> str:
+    """What the script prints in a new process, which ends well, and in time.  without: how variables begin that it does
+    not inherit."""
+    base = {name: value for name, value in os.environ.items() if not name.startswith(without)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        env=base | {"PYTHONPATH": str(ROOT)} | environment,
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
+    return done.stdout.strip()
