@@ -90,8 +90,36 @@ def gradient_of_maxima(dy: Any, x: Any) -> Any:
     return ops.max_pool_gradient(dy, ops.max_pool(x, 2, return_indices=True)[1], IMAGE, 2)
 
 
+SOME = np.array([[0, 2], [1, 0], [5, 3], [2, 4]])
+FEW = X[..., :2, :2].copy()
+MASK = (PLANE > 0).astype(np.uint8)
+CELLS = np.arange(2 * 8 * 2 * 2).reshape(2, 8, 2, 2) % 36
+
 # Of each operation the arrays that it takes, and a call of them.
 CALLS: dict[str, tuple[tuple[np.ndarray, ...], Callable[..., Any]]] = {
+    "adaptive_avg_pool_gradient": ((FEW,), lambda dy: ops.adaptive_avg_pool_gradient(dy, (2, 8, 5, 5))),
+    "adaptive_max_pool_gradient": ((FEW, CELLS), lambda dy, at: ops.adaptive_max_pool_gradient(dy, at, IMAGE)),
+    "batch_norm_gradient": ((X, X), ops.batch_norm_gradient),
+    "binary_gradient": ((PLANE, PLANE), lambda dy, a: ops.binary_gradient("mul", dy, a, a)),
+    "concat_gradient": ((PLANE,), lambda dy: ops.concat_gradient(dy, [1, 3])),
+    "cumsum_gradient": ((PLANE,), ops.cumsum_gradient),
+    "dropout_gradient": ((PLANE, MASK), ops.dropout_gradient),
+    "eltwise_gradient": ((PLANE, PLANE), lambda dy, x: ops.eltwise_gradient(dy, x, "tanh")),
+    "embedding_gradient": ((PLANE, ROWS), lambda dy, rows: ops.embedding_gradient(dy, rows, 3)),
+    "expand_gradient": ((PLANE,), lambda dy: ops.expand_gradient(dy, (1, 6))),
+    "gather_gradient": ((PLANE, ROWS), lambda dy, rows: ops.gather_gradient(dy, rows, (3, 6))),
+    "inner_product_input_gradient": ((PLANE, f32(6, 5)), ops.inner_product_input_gradient),
+    "inner_product_weight_gradient": ((PLANE, PLANE), ops.inner_product_weight_gradient),
+    "matmul_gradient": ((PLANE, f32(4, 3), f32(3, 6)), ops.matmul_gradient),
+    "pad_gradient": ((PLANE,), lambda dy: ops.pad_gradient(dy, 1, "edge")),
+    "prelu_gradient": ((PLANE, PLANE, PLANE[0].copy()), ops.prelu_gradient),
+    "reduce_gradient": ((PLANE[:, 0].copy(), PLANE), lambda dy, x: ops.reduce_gradient(dy, x, "max", 1)),
+    "scatter_gradient": ((PLANE, ROWS), ops.scatter_gradient),
+    "select_gradient": ((PLANE, PLANE > 0, PLANE, PLANE), ops.select_gradient),
+    "slice_gradient": ((PLANE,), lambda dy: ops.slice_gradient(dy, (9, 9), (1, 0), (9, 6), (2, 1))),
+    "split_gradient": ((PLANE, PLANE), lambda a, b: ops.split_gradient([a, b])),
+    "topk_gradient": ((PLANE[:, :2].copy(), SOME), lambda dy, at: ops.topk_gradient(dy, at, (4, 6))),
+    "weighted_sum_gradient": ((PLANE,), lambda dy: ops.weighted_sum_gradient(dy, [2.0, 3.0])),
     "adaptive_avg_pool": ((X,), lambda x: ops.adaptive_avg_pool(x, 2)),
     "adaptive_max_pool": ((X,), lambda x: ops.adaptive_max_pool(x, 2, return_indices=True)),
     "argmax": ((PLANE,), ops.argmax),

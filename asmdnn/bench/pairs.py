@@ -31,9 +31,7 @@ class TwoPrimitives:
     """A PeerSide of two primitives, one after the other.  `connect` makes the second one on the memory of the first's
     dst; at: the number of the depthwise post-op in the chain."""
 
-    def __init__(
-        self, first: Peer, connect: Callable[[Peer], Peer], at: int
-    ) -> None:
+    def __init__(self, first: Peer, connect: Callable[[Peer], Peer], at: int) -> None:
         self._first, self._at = first, at
         self._second = connect(first)
         self.implementation = f"{first.implementation} and {self._second.implementation}"

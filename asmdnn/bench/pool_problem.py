@@ -1,6 +1,5 @@
 """Pooling problems as benchdnn writes them: convolution's keys without output channels: `mb1ic64_ih112kh3sh2ph1`."""
 
-
 from asmdnn.bench.axis import AXES
 from asmdnn.bench.problem_text import check_given, check_memory, entries, quoting
 from asmdnn.bench.problems import DEFAULT_MB, ConvProblem, axes_of

@@ -7,7 +7,7 @@ from itertools import chain, product
 from asmdnn.corpus import conv, matmul
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.conv import ConvTileSpec
-from asmdnn.generators.dot.dots import DotsSpec
+from asmdnn.generators.dot.dots import DotsSpec, columns_at_once
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS
@@ -120,6 +120,11 @@ def dots(isa: str, types: Types) -> Iterator[DotsSpec]:
     for rows in (1, 5):
         for depth in (1, lanes - 1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 5 * lanes - 1):
             yield DotsSpec(isa, rows, depth, size * (depth + 3), types)
+    step = types.src.size_bytes * (2 * lanes + 8)
+    for columns in range(2, columns_at_once(types, isa) + 1):
+        few = DotsSpec(isa, 7, 2 * lanes + 3, size * (2 * lanes + 4), types, columns=columns, column_bytes=step)
+        yield few
+        yield replace(few, dst_column_bytes=40)
 
 
 def outers(isa: str, types: Types) -> Iterator[OuterSpec]:

@@ -6,7 +6,7 @@ from typing import Any
 from asmdnn.corpus.conv import CHAINS, LANES, LEAKY, RELU, SUM_HALF, of_levels
 from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.generators.dot.counted_tile import CountedTileSpec
-from asmdnn.generators.dot.dots import DotsSpec
+from asmdnn.generators.dot.dots import DotsSpec, columns_at_once
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, Bias, Items, MatmulTile
@@ -154,11 +154,16 @@ def skinny(isa: str) -> Iterator[SkinnySpec]:
 
 
 def dots(isa: str) -> Iterator[DotsSpec]:
-    """Rows around a strip, depths around a step."""
+    """Rows around a strip, depths around a step; columns from two to the most, one after another or apart."""
     lanes = LANES[isa]
     for rows in (1, 3, 4, 5, 8):
         for depth in (1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 5 * lanes - 1, 6 * lanes):
             yield DotsSpec(isa, rows, depth, 4 * (depth + 3))
+    for columns in range(2, columns_at_once(F32, isa) + 1):
+        for depth in (1, 2 * lanes, 3 * lanes + 1):
+            few = DotsSpec(isa, 7, depth, 4 * (depth + 3), columns=columns, column_bytes=4 * (depth + 2))
+            yield few
+            yield replace(few, dst_column_bytes=40)
 
 
 def outer(isa: str, rows: int, columns: int, depth: int = 2, **fields: Any) -> OuterSpec:

@@ -146,12 +146,11 @@ class Vector(Conditions, Counted, Lanes):
 
     def sum_lanes(self, xs: Sequence[Register], spare: Register, add: Combine | None = None) -> Register:
         """Sum the lanes of each of xs, with `add` or as f32: lane i of the first becomes the sum of all lanes of xs[i].
-        The number of xs is a power of two, at most that of lanes.  xs and `spare` are overwritten.  Returns the first.
+        There are at most as many xs as lanes; they and `spare` are overwritten.  Returns the first.
         """
         asm, add = self.asm, add or self.add
         for low, high in ((asm.VUNPCKLPS, asm.VUNPCKHPS), (asm.VUNPCKLPD, asm.VUNPCKHPD), *self.quarters()):
-            pairs = list(zip(xs[::2], xs[1::2], strict=True)) if len(xs) > 1 else [(xs[0], xs[0])]
-            for x, y in pairs:
+            for x, y in zip(xs[::2], [*xs[1::2], xs[-1]], strict=False):  # the last of an odd number has none beside it
                 low(spare, x, y)
                 high(x, x, y)
                 add(x, x, spare)

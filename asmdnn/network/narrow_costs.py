@@ -10,7 +10,7 @@ from asmdnn.network.lowering.recurrent import sequences
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.attributes.post_ops import Binary
-from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData
+from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData, ConvolutionBackwardWeights
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
 from asmdnn.primitives.products.matmul import MatMul
@@ -20,6 +20,10 @@ from asmdnn.types import DataType, PropKind, f32
 
 Dims = tuple[int, ...]
 RECURRENT = {"LSTM", "GRU", "RNN"}
+RESULTS: dict[type, str] = {  # tensors of which a row is a pixel, where that is not dst
+    ConvolutionBackwardData: "diff_src",
+    ConvolutionBackwardWeights: "diff_dst",
+}
 
 
 class Costs:
@@ -64,7 +68,7 @@ class Costs:
         has_rows = isinstance(desc, MatMul) or hasattr(desc, "strides")
         if not has_rows or not self.multiplies_pairs(pd.implementation):
             return pd.plan.cycles
-        dims = getattr(desc, "diff_src" if isinstance(desc, ConvolutionBackwardData) else "dst").dims
+        dims = getattr(desc, RESULTS.get(type(desc), "dst")).dims
         rows = prod(dims) // (dims[-1] if isinstance(desc, MatMul) else dims[1])
         return pd.plan.cycles if rows <= numbers.half_weights_rows else int(pd.plan.cycles * numbers.bf16_cycles)
 

@@ -2,8 +2,9 @@
 
 Both operands of matrix products are data here, and each of them is read by several products: the forward pass and both
 gradients.  So a value is converted once for all of them, also for those that see it transposed, and each product bears
-its share.  Convolutions and their gradients by data read a copy of their source, in the format that they like; weights
-are packed with every call in any type.  Sums, activations, gradients, moments and parameters stay f32.
+its share.  Convolutions and their gradients by data read a copy of their source, in the format that they like; those
+by weights read two; weights are packed with every call in any type.  Sums, activations, gradients, moments and
+parameters stay f32.
 """
 
 from collections import Counter
@@ -14,6 +15,7 @@ import numpy as np
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.lowering.convolutions import given_product
+from asmdnn.network.lowering.gradients import weights_gradient
 from asmdnn.network.narrow_costs import Costs, of_data
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import StorageTypes
@@ -30,8 +32,8 @@ def rounded_products(graph: StaticGraph, groups: Sequence[Group], costs: Costs) 
     uses = Counter(name for names in read.values() for name in names)
     found = dict[str, DataType]()
     for group in groups:
-        is_matrix = group.result in read
-        if not is_matrix and not is_convolution(graph, group):
+        is_matrix, is_weights = group.result in read, is_weights_gradient(group)
+        if not is_matrix and not is_weights and not is_convolution(graph, group):
             continue
         try:
             before, now = (costs.cycles(described(costs, group, dtype)) for dtype in (f32, narrow))
@@ -40,7 +42,8 @@ def rounded_products(graph: StaticGraph, groups: Sequence[Group], costs: Costs) 
         if is_matrix:
             now += sum(costs.conversion(graph.shape(name)) // uses[name] for name in read[group.result])
         else:
-            now += costs.conversion(graph.shape(group.nodes[0].inputs[0]))
+            converted = group.nodes[0].inputs[: 2 if is_weights else 1]
+            now += sum(costs.conversion(graph.shape(name)) for name in converted)
         if now < before:
             found[group.result] = narrow
     return StorageTypes({}, found)
@@ -60,6 +63,11 @@ def is_convolution(graph: StaticGraph, group: Group) -> bool:
     if node is None or node.key not in ("Conv", "ConvTranspose") or group.has_integers or group.scale or group.second:
         return False
     return all(graph.values[x].dtype == np.float32 for x in node.inputs[:2]) and not graph.is_constant(node.inputs[1])
+
+
+def is_weights_gradient(group: Group) -> bool:
+    """Whether its main node is the gradient of a convolution's weights, whose operands are both data."""
+    return group.main is not None and group.main.key == "asmdnn.ConvWeightsGradient"
 
 
 def operands(graph: StaticGraph, makers: dict[str, Group], group: Group) -> list[str]:
@@ -82,4 +90,6 @@ def described(costs: Costs, group: Group, dtype: DataType) -> Description:
     if node.key == "MatMul":
         left, right = (graph.shape(name) for name in node.inputs)
         return of_data(left, right, graph.shape(group.x), dtype)
+    if is_weights_gradient(group):
+        return weights_gradient(costs.steps, node, dtype)
     return given_product(costs.steps, node, dtype)

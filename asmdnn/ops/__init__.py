@@ -14,8 +14,11 @@ from asmdnn.errors import no_attribute
 from asmdnn.forking import importing
 
 if TYPE_CHECKING:
+    from asmdnn.ops.adaptive_gradients import adaptive_avg_pool_gradient as adaptive_avg_pool_gradient
+    from asmdnn.ops.adaptive_gradients import adaptive_max_pool_gradient as adaptive_max_pool_gradient
     from asmdnn.ops.attending import attention as attention
     from asmdnn.ops.attending import attention_gradient as attention_gradient
+    from asmdnn.ops.batch_gradients import batch_norm_gradient as batch_norm_gradient
     from asmdnn.ops.conv import conv1d as conv1d
     from asmdnn.ops.conv import conv2d as conv2d
     from asmdnn.ops.conv import conv3d as conv3d
@@ -35,8 +38,21 @@ if TYPE_CHECKING:
     from asmdnn.ops.lookup import embedding as embedding
     from asmdnn.ops.lookup import gather as gather
     from asmdnn.ops.lookup import scatter as scatter
+    from asmdnn.ops.lookup_gradients import embedding_gradient as embedding_gradient
+    from asmdnn.ops.lookup_gradients import gather_gradient as gather_gradient
+    from asmdnn.ops.lookup_gradients import scatter_gradient as scatter_gradient
+    from asmdnn.ops.lookup_gradients import topk_gradient as topk_gradient
+    from asmdnn.ops.map_gradients import binary_gradient as binary_gradient
+    from asmdnn.ops.map_gradients import eltwise_gradient as eltwise_gradient
+    from asmdnn.ops.map_gradients import prelu_gradient as prelu_gradient
+    from asmdnn.ops.map_gradients import select_gradient as select_gradient
     from asmdnn.ops.masking import dropout as dropout
     from asmdnn.ops.masking import stochastic_rounding as stochastic_rounding
+    from asmdnn.ops.move_gradients import concat_gradient as concat_gradient
+    from asmdnn.ops.move_gradients import expand_gradient as expand_gradient
+    from asmdnn.ops.move_gradients import pad_gradient as pad_gradient
+    from asmdnn.ops.move_gradients import slice_gradient as slice_gradient
+    from asmdnn.ops.move_gradients import split_gradient as split_gradient
     from asmdnn.ops.moves import concat as concat
     from asmdnn.ops.moves import expand as expand
     from asmdnn.ops.moves import pad as pad
@@ -55,6 +71,9 @@ if TYPE_CHECKING:
     from asmdnn.ops.pooling import adaptive_max_pool as adaptive_max_pool
     from asmdnn.ops.pooling import avg_pool as avg_pool
     from asmdnn.ops.pooling import max_pool as max_pool
+    from asmdnn.ops.product_gradients import inner_product_input_gradient as inner_product_input_gradient
+    from asmdnn.ops.product_gradients import inner_product_weight_gradient as inner_product_weight_gradient
+    from asmdnn.ops.product_gradients import matmul_gradient as matmul_gradient
     from asmdnn.ops.products import matmul as matmul
     from asmdnn.ops.products import pack_weights as pack_weights
     from asmdnn.ops.ranking import argmax as argmax
@@ -77,8 +96,48 @@ if TYPE_CHECKING:
     from asmdnn.ops.softmaxes import log_softmax as log_softmax
     from asmdnn.ops.softmaxes import softmax as softmax
     from asmdnn.ops.sum import weighted_sum as weighted_sum
+    from asmdnn.ops.sum_gradients import cumsum_gradient as cumsum_gradient
+    from asmdnn.ops.sum_gradients import dropout_gradient as dropout_gradient
+    from asmdnn.ops.sum_gradients import reduce_gradient as reduce_gradient
+    from asmdnn.ops.sum_gradients import weighted_sum_gradient as weighted_sum_gradient
 
 MODULES = {
+    "adaptive_gradients": ("adaptive_avg_pool_gradient", "adaptive_max_pool_gradient"),
+    "batch_gradients": ("batch_norm_gradient",),
+    "lookup_gradients": (
+        "embedding_gradient",
+        "gather_gradient",
+        "scatter_gradient",
+        "topk_gradient",
+    ),
+    "map_gradients": (
+        "binary_gradient",
+        "eltwise_gradient",
+        "prelu_gradient",
+        "select_gradient",
+    ),
+    "move_gradients": (
+        "concat_gradient",
+        "expand_gradient",
+        "pad_gradient",
+        "slice_gradient",
+        "split_gradient",
+    ),
+    "product_gradients": (
+        "inner_product_input_gradient",
+        "inner_product_weight_gradient",
+        "matmul_gradient",
+    ),
+    "sum_gradients": (
+        "cumsum_gradient",
+        "dropout_gradient",
+        "reduce_gradient",
+        "weighted_sum_gradient",
+    ),
+    "pool_gradients": (
+        "avg_pool_gradient",
+        "max_pool_gradient",
+    ),
     "attending": ("attention", "attention_gradient"),
     "conv": (
         "conv1d",
@@ -101,7 +160,6 @@ MODULES = {
     "masking": ("dropout", "stochastic_rounding"),
     "moves": ("concat", "expand", "pad", "slice", "split"),
     "normalization": ("batch_norm", "group_norm", "layer_norm", "lrn", "lrn_gradient", "rms_norm"),
-    "pool_gradients": ("avg_pool_gradient", "max_pool_gradient"),
     "pooling": ("adaptive_avg_pool", "adaptive_max_pool", "avg_pool", "max_pool"),
     "products": ("matmul", "pack_weights"),
     "nibble_products": ("pack_quantized_weights",),

@@ -201,5 +201,3 @@ def conv_transpose3d(
     modes = fpmath_mode, accumulation_mode
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
     return convolve(TRANSPOSE3D, (x, w, b), window, out, request)
-
-

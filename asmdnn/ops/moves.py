@@ -132,14 +132,7 @@ def pad(
     """
     memory = memory_of("x", x)
     dims = memory.desc.dims
-    try:
-        pairs = [(index(widths),) * 2] * len(dims) if not isinstance(widths, Sequence) else [
-            (index(before), index(after)) for before, after in items(widths)
-        ]  # fmt: skip
-    except Exception:  # whatever the caller's object does
-        pairs = []
-    if len(pairs) != len(dims) or any(n < 0 for pair in pairs for n in pair):
-        raise InvalidArguments(f"widths must be an integer >= 0, or {len(dims)} pairs of them, not {shown(widths)}")
+    pairs = widths_of(widths, len(dims))
     made = [n + before + after for n, (before, after) in zip(dims, pairs, strict=True)]
     result = target(made, memory.desc, out)
     run(
@@ -149,6 +142,19 @@ def pad(
         engine,
     )
     return delivered(result, out, x)
+
+
+def widths_of(widths: Any, ndims: int) -> list[tuple[int, int]]:
+    """(before, after) for each dim.  Raises InvalidArguments."""
+    try:
+        pairs = [(index(widths),) * 2] * ndims if not isinstance(widths, Sequence) else [
+            (index(before), index(after)) for before, after in items(widths)
+        ]  # fmt: skip
+    except Exception:  # whatever the caller's object does
+        pairs = []
+    if len(pairs) != ndims or any(n < 0 for pair in pairs for n in pair):
+        raise InvalidArguments(f"widths must be an integer >= 0, or {ndims} pairs of them, not {shown(widths)}")
+    return pairs
 
 
 def expand(x: Any, dims: Sequence[int], *, out: Any = None, engine: Engine | None = None) -> AnyArray:

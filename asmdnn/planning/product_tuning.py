@@ -87,7 +87,7 @@ class ProductTuning:
     vector_near: int = 4096  # columns whose sums stay in L1
     dot_depth: int = 8  # elements of a row that are worth adding up lanes, 4 rows at a time
     dot_rows: int = 8  # and so many rows,
-    dot_vectors: int = 3  # that so many rows of src are multiplied with: 4 times 64x1000 would be 0.8x of bytes
+    dot_vectors: int = 3  # that so many rows of src are multiplied with, even if registers do not hold all their sums
     dot_elements: int = 1 << 15  # of src that a call reads
     many_dots: int = 1 << 9  # records that are written out
     outer_depth: int = 8  # with more steps of k there is more to multiply than to store, and tiles are as fast,

@@ -191,6 +191,8 @@ def gradients() -> Iterator[Description]:
         in_windows = t(2, 16, 4, 4, tag=tag, dtype=dnn.u8)
         yield dnn.PoolingBackward("max", src, dst, (3, 3), (2, 2), indices=in_windows)
         yield dnn.PoolingBackward("avg_include_padding", src, dst, (3, 3), (2, 2))
+    halves = [t(2, 16, n, n, tag="acdb", dtype=dnn.bf16) for n in (8, 4)]
+    yield dnn.PoolingBackward("avg_include_padding", *halves, (2, 2), (2, 2))
 
 
 def trees(*, several: bool = False, **formats: str) -> dnn.TreeEnsemble:

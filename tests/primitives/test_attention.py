@@ -17,7 +17,8 @@ CASES = [  # n, heads, groups, rows, keys, d, e
     (1, 1, 1, 3, 1, 1, 1), (2, 2, 2, 17, 17, 3, 5),
 ]  # fmt: skip
 
-FEW = [(2, 3, 3, 1, 37, 6, 24), (2, 3, 3, 1, 37, 64, 16), (1, 4, 2, 1, 70, 64, 48), (2, 2, 2, 4, 41, 16, 16)]
+FEW = [(2, 3, 3, 1, 37, 6, 24), (2, 3, 3, 1, 37, 64, 16), (1, 4, 2, 1, 70, 64, 48), (2, 2, 2, 4, 41, 16, 16),
+       (1, 4, 2, 20, 41, 16, 16)]  # fmt: skip
 
 
 def numbers(*dims: int, seed: int = 0) -> Any:
@@ -72,7 +73,7 @@ def test_plans(planned_isa: str, causal: bool) -> None:
 @pytest.mark.parametrize("case", FEW, ids=str)
 def test_few_rows(isa: str, case: tuple[int, ...], by_rows: bool) -> None:
     """Of a cache that is longer than what is read; by_rows: the elements of a key follow one another.  Only such keys
-    are packed, if they are short or more than three rows read them."""
+    are packed, if they are short or more rows read them than dots multiply."""
     n, heads, groups, rows, keys, *_ = case
     query, key, value = tensors(case)
     cache = np.full((n, groups, keys + 9, key.shape[3]), np.nan, np.float32)
@@ -91,10 +92,26 @@ def test_few_rows(isa: str, case: tuple[int, ...], by_rows: bool) -> None:
     desc = dnn.AttentionForward(INFERENCE, *descs, dnn.MemoryDesc((*query.shape[:3], value.shape[3]), dnn.f32, "abcd"))
     pd = proved_desc(desc, engine=dnn.Engine(isa=isa, machine="zen3"))
     assert pd.implementation == f"few_rows:{isa}"
-    packs = by_rows and (rows * heads > 3 * groups or key.shape[3] < 8)
+    packs = by_rows and (key.shape[3] < 8 or rows * heads > 8 * groups)
     assert [name for name in pd.plan.scratch_bytes if "packed" in name] == ["packed keys"] * packs
     steady = dnn.primitive_desc(desc, dnn.Attr(deterministic="batch"), dnn.Engine(isa=isa, machine="zen3"))
     assert steady.implementation == f"attention:{isa}"
+
+
+def test_rows_a_multiple_of_4_kib_apart(isa: str) -> None:
+    """As 16 heads of 64 side by side: tiles read a copy of the rows that they multiply.  Once refused on AVX-512."""
+    query, key, value = (numbers(1, n, 16, 64, seed=n).swapaxes(1, 2) for n in (24, 512, 513))
+    value = value[:, :, :512]
+    result = dnn.ops.attention(query, key, value, engine=dnn.Engine(isa=isa, machine="zen3"))
+    np.testing.assert_allclose(result, wanted(query, key, value, None, 64**-0.5, False), 1e-4, 1e-5)
+    layout = dnn.MemoryDesc((1, 16, 24, 64), dnn.f32, "acbd")
+    keys = dnn.MemoryDesc((1, 16, 512, 64), dnn.f32, "acbd")
+    forward = dnn.AttentionForward(INFERENCE, layout, keys, keys, layout)
+    backward = dnn.AttentionBackward(layout, keys, keys, layout, layout, keys, keys)
+    for desc in (forward, backward):
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, machine="zen3"))
+        pd.plan.check()
+        assert pd.implementation.startswith("reorder+")
 
 
 def test_strides_threads_and_long_rows(isa: str) -> None:

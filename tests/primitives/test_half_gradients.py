@@ -222,7 +222,18 @@ def test_pooling(level: str, tag: str, dtype: dnn.DataType) -> None:
                 compare(halved(desc, dtype, *wide), arrays, wanted, level)
         for alg in ("avg_include_padding", "avg_exclude_padding"):
             desc, arrays, wanted = of_pooling.gradient(shape, alg, tag)
-            compare(halved(desc, dtype), arrays, wanted, level, {"diff_src": 1e-5})
+            way = compare(halved(desc, dtype), arrays, wanted, level, {"diff_src": 1e-5})
+            is_dense = tag == "aBx8b" or (tag == "axb" and shape[0][1] % 2 == 0)
+            touches = shape in of_pooling.TOUCHING and is_dense
+            assert way.startswith("spread:") == touches, (way, shape, tag)
+            if touches:
+                compare(halved(desc, dtype, "diff_src"), arrays, wanted, level, {"diff_src": 1e-5})
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_means_that_move(level: str) -> None:
+    desc, arrays, wanted = of_pooling.gradient(of_pooling.TOUCHING[1], "avg_include_padding", "axb")
+    assert compare(halved(desc, dnn.bf16), arrays, wanted, level, {"diff_src": 1e-5}).startswith("spread:")
 
 
 def test_results_whose_elements_overlap() -> None:

@@ -1,65 +1,110 @@
-"""Matrix-vector products whose matrix has its sums along its rows: as fast as memory gives them.
+"""Products of a matrix with one vector or a few, all with their sums along their rows: as fast as memory gives them.
 
-    dst[r] = sum over k of src[r, k] * weights[k]
+    dst[r, c] = sum over k of src[r, k] * weights[k, c]
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src     | types.weights[rows, depth] | row r at r * src_row_bytes, dense; nothing past the depth is read |
-| weights | types.src[depth]           | dense |
-| dst     | types.sums[rows]           | dense; only written |
+| weights | types.src[depth, columns]  | column c at c * column_bytes, dense; each is a vector |
+| dst     | types.sums[rows, columns]  | dense by rows, or columns dst_column_bytes apart; only written |
 
 The matrix is what a dot calls weights, since those are multiplied from memory: a product of rows of src with a vector
-of weights is this one's transpose.  A lane has a group of k.  Each step takes two vectors of STRIP rows, so that each
-row is a stream that the hardware prefetches; at the end of a strip its lanes are added up.  What the dot adds to its
-src is not undone.
+of weights is this one's transpose.  A lane has a group of k.  Each step takes some vectors of a strip of rows, so that
+each row is a stream that the hardware prefetches; at the end of a strip its lanes are added up.  What the dot adds to
+its src is not undone.
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, partial
+from itertools import count, takewhile
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import Run, dense_of
-from asmdnn.isa.dot import F32, Dot, Types, dot_of
-from asmdnn.isa.vector import Lanes
-from asmdnn.isa.vectors import vector_of
+from asmdnn.isa.dot import F32, Dot, Types, dot_class, dot_of
+from asmdnn.isa.vector import Lanes, Row
+from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
 from asmdnn.records import dataclass
 
 STRIP = 4  # rows at a time: with two vectors of each, sums enough to hide the latency of a multiply
 CHUNK = 2  # vectors of a row in a step
+SPARE = 2  # registers besides: the mask of a tail, and what a dot keeps
+
+
+@dataclass(frozen=True, slots=True)
+class DotStrip:
+    """So many rows at a time, a power of two, and of each so many vectors in a step."""
+
+    rows: int
+    chunk: int
+
+
+def strip_of(types: Types, isa: str, columns: int) -> DotStrip | None:
+    """The largest strip whose sums registers hold, of as many lanes as a vector at most; None if there is none."""
+    dot, vector = dot_class(types, isa), VECTORS[isa]
+    others = dot.row_registers + dot.product_registers + dot.spare_registers + SPARE
+    for rows, chunk in ((STRIP, CHUNK), (STRIP, 1), (2, 1)):
+        needed = columns * chunk * (rows + dot.copy_registers) + others
+        if needed <= vector.count and rows * columns <= lanes_of(isa):
+            return DotStrip(rows, chunk)
+    return None
+
+
+@cache
+def columns_at_once(types: Types, isa: str) -> int:
+    """The most columns that a row is multiplied with: from one to so many there are strips."""
+    return sum(1 for _ in takewhile(partial(strip_of, types, isa), count(1)))
 
 
 @dataclass(frozen=True, slots=True)
 class DotsSpec:
-    """Everything that the bytes of the kernel depend on; rows and depth > 0, depth in elements."""
+    """Everything that the bytes of the kernel depend on; rows, depth and columns > 0, depth in elements, for which
+    strip_of() has a strip.
+
+    dst_column_bytes: from a column of dst to the next, whose rows are dense; 0: rows lie one after another.
+    """
 
     isa: str
     rows: int
     depth: int
     src_row_bytes: int
     types: Types = F32
+    columns: int = 1
+    column_bytes: int = 0
+    dst_column_bytes: int = 0
     frame = OPERANDS
 
     @property
     def name(self) -> str:
-        return f"dots_{self.types}_{self.rows}x{self.depth}_{checksum(self)}__{self.isa}"
+        size = f"{self.rows}x{self.depth}" + f"x{self.columns}" * (self.columns > 1)
+        return f"dots_{self.types}_{size}_{checksum(self)}__{self.isa}"
+
+    @property
+    def dst_row_bytes(self) -> int:
+        """From a row of dst to the next."""
+        return self.types.sums.size_bytes * (1 if self.dst_column_bytes else self.columns)
 
     def footprint(self) -> Footprint:
-        row, vector = (x.size_bytes * self.depth for x in (self.types.weights, self.types.src))
+        row, column = (x.size_bytes * self.depth for x in (self.types.weights, self.types.src))
         src = (Range(SRC, r * self.src_row_bytes, r * self.src_row_bytes + row) for r in range(self.rows))
-        dst = Range(DST, 0, self.types.sums.size_bytes * self.rows)
-        return Footprint((*src, Range(WEIGHTS, 0, vector)), (dst,))
+        weights = (Range(WEIGHTS, c * self.column_bytes, c * self.column_bytes + column) for c in range(self.columns))
+        parts, size = (self.columns if self.dst_column_bytes else 1), self.rows * self.dst_row_bytes
+        dst = (Range(DST, c * self.dst_column_bytes, c * self.dst_column_bytes + size) for c in range(parts))
+        return Footprint((*src, *weights), tuple(dst))
 
     def generate(self, asm: Assembler) -> None:
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
-        code = DotsCode(self, dot)
-        strips, rest = divmod(self.rows, STRIP)
+        strip = strip_of(self.types, self.isa, self.columns)
+        assert strip, self
+        code = DotsCode(self, dot, strip.chunk)
+        strips, rest = divmod(self.rows, strip.rows)
         with dot.ready():
             if strips:
                 with asm.repeated(strips, "strips left", "strips of rows"):
-                    code.strip(STRIP)
+                    code.strip(strip.rows)
             for rows in (2, 1):
                 if rest & rows:
                     code.strip(rows)
@@ -69,19 +114,19 @@ class DotsSpec:
 class DotsCode:
     """The code of strips; pointers stay in registers."""
 
-    def __init__(self, spec: DotsSpec, dot: Dot) -> None:
-        self.spec, self.dot, self.asm, self.v = spec, dot, dot.asm, dot.v
+    def __init__(self, spec: DotsSpec, dot: Dot, chunk: int) -> None:
+        self.spec, self.dot, self.asm, self.v, self.chunk_vectors = spec, dot, dot.asm, dot.v, chunk
         self.src, self.weights, self.dst = load_operands(dot.asm)
 
     def strip(self, rows: int) -> None:
         """Some rows, a power of two; src and dst go on to the next ones."""
-        asm, v, types = self.asm, self.v, self.spec.types
+        asm, v, spec, types = self.asm, self.v, self.spec, self.spec.types
         asm.role(f"strip of {rows}")
-        acc = v.registers.take("sums", rows, CHUNK)
-        for x in (x for row in acc for x in row):
+        acc = v.registers.take("sums", rows, spec.columns, self.chunk_vectors)
+        for x in (x for row in acc for sums in row for x in sums):
             v.zero(x)
-        elements = CHUNK * v.lanes * types.group
-        chunks, rest = divmod(self.spec.depth, elements)
+        elements = self.chunk_vectors * v.lanes * types.group
+        chunks, rest = divmod(spec.depth, elements)
         steps = ((self.src, types.weights.size_bytes * elements), (self.weights, types.src.size_bytes * elements))
         if chunks:
             with asm.repeated(chunks, "chunks left", "chunks of depth"):
@@ -92,31 +137,57 @@ class DotsCode:
             self.chunk(acc, rest)
         for pointer, size in steps if chunks else ():
             asm.SUB(pointer, chunks * size)
-        firsts, seconds = zip(*acc, strict=True)
-        for first, second in acc:
-            self.dot.add(first, second)
-        v.store_first(mem(self.dst, size=v.bytes), v.sum_lanes(firsts, seconds[0], self.dot.addition), rows)
-        asm.ADD(self.src, rows * self.spec.src_row_bytes)
-        asm.ADD(self.dst, rows * types.sums.size_bytes)
-        v.registers.free(*firsts, *seconds)
+        for first, *others in (sums for row in acc for sums in row):
+            for other in others:
+                self.dot.add(first, other)
+            v.registers.free(*others)
+        firsts = [[sums[0] for sums in row] for row in acc]
+        self.store(firsts)
+        asm.ADD(self.src, rows * spec.src_row_bytes)
+        asm.ADD(self.dst, rows * spec.dst_row_bytes)
+        v.registers.free(*(x for row in firsts for x in row))
 
-    def chunk(self, acc: Sequence[Sequence[Register]], depth: int) -> None:
+    def store(self, acc: Sequence[Sequence[Register]]) -> None:
+        """The lanes of sums by row and column are added up; dst = these, a vector for all columns or one for each."""
+        v, step = self.v, self.spec.dst_column_bytes
+        parts = list(zip(*acc, strict=True)) if step else [[x for row in acc for x in row]]
+        (spare,) = v.registers.take("spare", 1)
+        for c, part in enumerate(parts):
+            total = v.sum_lanes(part, spare, self.dot.addition)
+            at = mem(self.dst, c * step, size=v.bytes)
+            if len(part).bit_count() == 1:
+                v.store_first(at, total, len(part))
+            else:
+                tail = v.tail(len(part))
+                tail.store(at, total)
+                tail.release()
+        v.registers.free(spare)
+
+    def chunk(self, acc: Sequence[Sequence[Sequence[Register]]], depth: int) -> None:
         """Some vectors of the rows, of so many elements of k."""
-        v, dot, types = self.v, self.dot, self.spec.types
-        vectors = -(-depth // (v.lanes * types.group))
-        each = dot.copy_registers
-        factors, data = v.registers.take("weights", each * vectors), v.registers.take("src", dot.row_registers)
-        spare = v.registers.take("product", dot.product_registers)
+        v, dot, spec, types = self.v, self.dot, self.spec, self.spec.types
+        vectors, each = -(-depth // (v.lanes * types.group)), dot.copy_registers
+        factors = v.registers.take("weights", vectors, spec.columns, each)
+        data, spare = v.registers.take("src", dot.row_registers), v.registers.take("product", dot.product_registers)
         vector_bytes = v.lanes * types.group * types.src.size_bytes
         with self.parts(vectors, depth, data[0]) as parts:
-            for j, part in enumerate(parts):
-                copy = factors[j * each : (j + 1) * each]
-                part.load(copy[-1], mem(self.weights, j * vector_bytes, size=vector_bytes))
-                dot.arrange_src(copy)
-                for r, sums in enumerate(acc):
-                    at = mem(self.src, r * self.spec.src_row_bytes + j * dot.row_bytes, size=dot.row_bytes)
-                    dot.accumulate(sums[j], copy, dot.read(data, part, at), [*spare, data[0]][0])
-        v.registers.free(*factors, *data, *spare)
+            for j, (part, copies) in enumerate(zip(parts, factors, strict=True)):
+                for c, copy in enumerate(copies):
+                    part.load(copy[-1], mem(self.weights, c * spec.column_bytes + j * vector_bytes, size=vector_bytes))
+                    dot.arrange_src(copy)
+                for r, row in enumerate(acc):
+                    at = mem(self.src, r * spec.src_row_bytes + j * dot.row_bytes, size=dot.row_bytes)
+                    read = self.row_of(data, part, at)
+                    for sums, copy in zip(row, copies, strict=True):
+                        dot.accumulate(sums[j], copy, read, [*spare, data[0]][0])
+        v.registers.free(*(x for copies in factors for copy in copies for x in copy), *data, *spare)
+
+    def row_of(self, data: Row, part: Lanes, at: Pointer) -> Row | Sequence[Pointer]:
+        """A vector of src: what several columns are multiplied with is loaded once."""
+        if self.spec.columns == 1:
+            return self.dot.read(data, part, at)
+        self.dot.load(data, part, at)
+        return data
 
     @contextmanager
     def parts(self, vectors: int, depth: int, spare: Register) -> Iterator[list[Lanes]]:

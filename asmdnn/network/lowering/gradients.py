@@ -7,12 +7,13 @@ from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
 from asmdnn.network.lowering.pooling import places_of
-from asmdnn.network.lowering.sources import as_wanted
+from asmdnn.network.lowering.sources import as_wanted, operand_of
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.windows import pooling
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.channel_gradients.description import GroupNormBackward
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardWeights
 from asmdnn.primitives.normalization.channel_description import GroupNormForward
@@ -21,22 +22,20 @@ from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
-from asmdnn.types import PoolingAlgorithm, PropKind, f32
+from asmdnn.types import DataType, PoolingAlgorithm, PropKind, f32
 
 TRAINING = PropKind.forward_training
 
 
-def lower_conv_weights(steps: Steps, group: Group) -> None:
-    """src and diff_dst as they lie, or as the primitive likes them; diff_weights plain, as parameters are."""
-    node = group.node
-    x, d = node.inputs
-    (n, c, *sizes), dims, result = steps.shape(x), steps.shape(d), steps.shape(group.result)
+def weights_gradient(steps: Steps, node: Node, dtype: DataType = f32) -> ConvolutionBackwardWeights:
+    """Of src and diff_dst of a type in any formats; diff_weights plain, as parameters are."""
+    (n, c, *sizes), dims, result = (steps.shape(name) for name in (*node.inputs, node.outputs[0]))
     window, groups = window_of(node, tuple(sizes), node.get("kernel_shape")), node.get("group", 1)
     plain = row_major((groups, result[0] // groups, *result[1:]) if groups > 1 else result)
-    desc = ConvolutionBackwardWeights(
-        any_format((n, c, *sizes)),
+    return ConvolutionBackwardWeights(
+        any_format((n, c, *sizes), dtype),
         plain,
-        any_format(dims),
+        any_format(dims, dtype),
         strides=window.strides,
         dilations=tuple(step - 1 for step in window.dilations),
         padding_l=window.before,
@@ -45,7 +44,17 @@ def lower_conv_weights(steps: Steps, group: Group) -> None:
             for o, m, k, s, t, a, _ in zip(dims[2:], sizes, *window.fields(), strict=True)
         ),
     )
-    places = as_wanted(steps, desc, {"src": x, "diff_dst": d})
+
+
+def lower_conv_weights(steps: Steps, group: Group) -> None:
+    """src and diff_dst as they lie, or as the primitive likes them; of a narrow type copies of both."""
+    node, dtype = group.node, steps.factor_type(group.result)
+    desc = weights_gradient(steps, node, dtype)
+    names = dict(zip(("src", "diff_dst"), node.inputs, strict=True))
+    if dtype == f32:
+        places = as_wanted(steps, desc, names)
+    else:
+        places = {argument: operand_of(steps, name, desc, NO_ATTR, argument) for argument, name in names.items()}
     desc = desc.with_formats({name: place.desc for name, place in places.items()})
     steps.add(group.nodes, group.label, desc, places, {"diff_weights": group.result})
 

@@ -10,7 +10,7 @@ from asmdnn.primitives.convolution.description import ConvolutionForward, Deconv
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData, ConvolutionBackwardWeights
 from asmdnn.primitives.reorder.reorder import Reorder
 
-Description = ConvolutionForward | DeconvolutionForward | ConvolutionBackwardData
+Description = ConvolutionForward | DeconvolutionForward | ConvolutionBackwardData | ConvolutionBackwardWeights
 
 
 def cheapest(steps: Steps, name: str, source: Place, desc: Description, attr: Attr, argument: str = "src") -> Place:

@@ -25,7 +25,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, group_of, steps_of
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.probabilities import SCORES
-from asmdnn.primitives.attention.schedule import FUTURE, KEYS, AttentionPlan, RowBlock, is_read, part_of, stride
+from asmdnn.primitives.attention.schedule import FUTURE, KEYS, AttentionPlan, RowBlock, as_read, part_of, stride
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.core.engine import Engine
@@ -58,8 +58,7 @@ def plan(desc: AttentionBackward, attr: Attr, engine: Engine) -> Plan:
         if any(passed[name].nelems() for name in OUTPUTS):
             raise Refused("query or value has no elements, of which there are no sums")
         return Assembly(engine.tuning, engine.isa).plan(implementation, passed, OUTPUTS)
-    tensors = {name: t if is_read("dst" if name != "mask" else name, t) else row_major(t.dims, t)
-               for name, t in passed.items()}  # fmt: skip
+    tensors = {name: as_read(t, multiplied=name in ("query", "diff_dst")) for name, t in passed.items()}
     made = BackwardPlan(desc, tensors, engine).plan(implementation)
     return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
@@ -88,15 +87,8 @@ class BackwardPlan(AttentionPlan):
 
     def packed(self) -> dict[str, MemoryDesc]:
         """The formats that the products of a whole block read fastest."""
-        whole = RowBlock(0, self.block, self.keys)
         shapes = {KEYS: (self.depth, self.keys), KEY_ROWS: (self.keys, self.depth), VALUES: (self.width, self.keys)}
-        free = {name: MemoryDesc(dims, f32, "any") for name, dims in shapes.items()}
-        products = {
-            KEYS: self.scores(whole, free[KEYS]),
-            KEY_ROWS: self.by_query(whole, free[KEY_ROWS]),
-            VALUES: self.by_scores(whole, free[VALUES]),
-        }
-        return {name: x.tensors["weights"] for name, x in products.items()}
+        return {name: matmul_tiles.in_panels(dims, self.types, self.engine) for name, dims in shapes.items()}
 
     def by_scores(self, block: RowBlock, weights: MemoryDesc) -> Plan:
         """diff_dst value^T."""

@@ -1,18 +1,20 @@
-"""Attention of a few rows, such as the newest token's: values are read where they lie, and keys where they can be.
+"""Attention of some rows, such as the newest tokens': values are read where they lie, and keys where they can be.
 
-Packing moves each element twice, and for so few rows a product reads it once or some times.  Keys that follow one
-another in memory are read by tiles, as values are; those whose own elements do, by dots, if up to three rows read them.
-All else is as in schedule.py.
+Packing moves each element twice, and for so few rows a product reads it once or some times.  Where those of other heads
+lie between two rows, each row is on a page of its own, and only one or two tiles of rows may read them.  Keys that
+follow one another in memory are read by tiles, as values are; those whose own elements do, by dots, if a few rows read
+them.  All else is as in schedule.py.
 """
 
 from collections.abc import Mapping, Sequence
 
-from asmdnn.isa.dot import Types
+from asmdnn.isa.dot import Types, blocks_of, dot_level
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, steps_of
+from asmdnn.primitives.attention.counted import counted_product
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.schedule import (
     KEYS,
@@ -37,17 +39,26 @@ PACKING = "pack"  # how the names of products begin that copy weights
 @implementation(NAME, f32_level)
 def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan an attention of few rows.  Raises Refused."""
-    passed, few = passed_of(desc, attr), engine.tuning.attention.few_rows
+    passed = passed_of(desc, attr)
     shared = desc.query.dims[1] // desc.value.dims[1] if 0 not in desc.dst.dims else 0
+    types = types_of(passed, engine)[0]
+    few = most_rows(passed["value"], types, engine)
     if not 1 <= shared * desc.query.dims[2] <= few:
         words = f"{shared * desc.query.dims[2]} rows of queries read a key"
         raise Refused(f"{words}, keys and values are read where they lie for 1 to {few}")
     if engine.any_batch:
         raise Refused("deterministic='batch' asks for the sums of many rows, whose keys and values are packed")
-    types = types_of(passed, engine)[0]
     if any(passed[name].dtype != types.weights or passed[name].inner_blocks for name in ("key", "value")):
         raise Refused(f"keys and values are no plain {types.weights}, as products multiply them")
     return FewRowsPlan.of(desc, passed, types, engine)
+
+
+def most_rows(value: MemoryDesc, types: Types, engine: Engine) -> int:
+    """That read keys and values where they lie, faster than packed ones."""
+    tuning = engine.tuning.attention
+    if not value.inner_blocks and value.strides[2] == value.dims[3]:
+        return tuning.few_rows
+    return tuning.far_tiles * blocks_of(types, dot_level(types, engine.isa))[2]
 
 
 class FewRowsPlan(AttentionPlan):
@@ -59,8 +70,7 @@ class FewRowsPlan(AttentionPlan):
         super().__init__(desc, tensors, types, engine)
         key = tensors["key"]
         self.plain_keys = MemoryDesc((self.depth, self.keys), key.dtype, strides=(key.strides[3], key.strides[2]))
-        few = self.rows * self.heads <= self.groups * engine.tuning.products.dot_vectors
-        reads_keys = key.strides[2] == 1 or (few and self.has_dots())
+        reads_keys = key.strides[2] == 1 or self.has_dots()
         self.weights_at = {KEYS: "key" if reads_keys else KEYS, VALUES: "value"}
 
     def has_dots(self) -> bool:
@@ -96,7 +106,8 @@ class FewRowsPlan(AttentionPlan):
         scratch |= {name: max(size, scratch.get(name, 0)) for name, size in plan.scratch_bytes.items()}
         self.assembly.per_part = tuple(dict.fromkeys((*self.assembly.per_part, *plan.scratch_bytes)))
         self.assembly.constants |= plan.constants
-        return steps_of(plan, {**places, "weights": self.weights_at[places["weights"]]})
+        steps = steps_of(plan, {**places, "weights": self.weights_at[places["weights"]]})
+        return [counted_product(step, self.numbers, fills_vectors=False) for step in steps]
 
     def starts(self, block: RowBlock) -> dict[str, int]:
         read = {name: tensor for name in self.weights_at.values() if (tensor := self.tensors.get(name))}

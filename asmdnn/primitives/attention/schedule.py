@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from asmdnn.isa.dot import Types, dot_level, multiplied
+from asmdnn.isa.lines import L1_SETS_BYTES, LINE_BYTES
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -75,10 +76,18 @@ def types_of(passed: Mapping[str, MemoryDesc], engine: Engine) -> tuple[Types, .
     return (widened,) if pairs is None else (pairs, widened)
 
 
-def is_read(name: str, tensor: MemoryDesc) -> bool:
-    """Whether kernels read rows of the tensor where they are."""
-    dense = tensor.strides[3] == 1 or tensor.dims[3] == 1
-    return not tensor.inner_blocks and (dense or name in ("key", "value"))
+def as_read(tensor: MemoryDesc, dense: bool = True, multiplied: bool = False) -> MemoryDesc:
+    """The format in which kernels read rows of a tensor: its own, or row-major.  dense: whether rows have to be.
+
+    multiplied: by tiles.  Such rows that would share sets of L1, as those of 16 heads of 64 side by side, are copied.
+    """
+    is_plain = not tensor.inner_blocks and (not dense or tensor.strides[3] == 1 or tensor.dims[3] == 1)
+    read = tensor if is_plain else row_major(tensor.dims, tensor)
+    size, (_, heads, rows, depth) = tensor.dtype.size_bytes, tensor.dims
+    if not multiplied or rows == 1 or read.strides[2] * size % L1_SETS_BYTES:
+        return read
+    row = depth if depth * size % L1_SETS_BYTES else depth + LINE_BYTES // size
+    return MemoryDesc(tensor.dims, tensor.dtype, strides=(heads * rows * row, rows * row, row, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +108,15 @@ class AttentionPlan:
     @classmethod
     def of(cls, desc: AttentionForward, passed: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> Plan:
         """The whole plan, of these products; tensors that kernels do not read are copied.  Raises Refused."""
-        read = {name: t if is_read(name, t) else row_major(t.dims, t) for name, t in passed.items()}
         converted = {"query": types.src, "mask": f32}
-        tensors = {name: of_type(t, converted.get(name, t.dtype)) for name, t in read.items()}
+        of_types = {name: of_type(t, converted.get(name, t.dtype)) for name, t in passed.items()}
+        tensors = {name: as_read(t, name not in ("key", "value"), name == "query") for name, t in of_types.items()}
         made = cls(desc, tensors, types, engine).plan(f"{cls.name}:{dot_level(types, engine.isa)}")
         return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
     def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
         self.desc, self.tensors, self.engine = desc, tensors, engine
-        self.dtype, self.weights = types.src, types.weights
+        self.types, self.dtype = types, types.src
         self.isa, self.tuning = f32_level(engine.isa), engine.tuning.attention
         self.images, self.heads, self.rows, self.depth = desc.query.dims
         _, self.groups, self.keys, self.width = desc.value.dims
@@ -154,10 +163,8 @@ class AttentionPlan:
 
     def packed(self) -> dict[str, MemoryDesc]:
         """The formats that the products of a whole block read fastest."""
-        whole = RowBlock(0, self.block, self.keys)
-        free = (MemoryDesc(dims, self.weights, "any") for dims in ((self.depth, self.keys), (self.keys, self.width)))
-        products = (self.scores(whole, next(free)), self.results(whole, next(free)))
-        return {name: x.tensors["weights"] for name, x in zip((KEYS, VALUES), products, strict=True)}
+        shapes = {KEYS: (self.depth, self.keys), VALUES: (self.keys, self.width)}
+        return {name: matmul_tiles.in_panels(dims, self.types, self.engine) for name, dims in shapes.items()}
 
     def scores(self, block: RowBlock, weights: MemoryDesc) -> Plan:
         """query key^T."""

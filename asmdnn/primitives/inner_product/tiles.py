@@ -5,6 +5,7 @@ nChw8c.  Where the orders differ, or elements do not lie at one distance, there 
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import TypeVar
 
 from asmdnn.isa.dot import F32, dot_level
@@ -23,6 +24,7 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductBackwardWeights,
     InnerProductForward,
 )
+from asmdnn.primitives.products.dots import are_few
 from asmdnn.primitives.products.matmul_tiles import check_tensors, plain
 from asmdnn.primitives.products.matrices import WeightsPanels, matrix_of, panel_columns, panels_of, row_of
 from asmdnn.primitives.products.partial import sum_of_rows
@@ -47,7 +49,9 @@ def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Itera
 def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
-        width = panel_columns(desc.weights.dims[0], lanes_of(dot_level(F32, engine.isa)))
+        (mb, oc), isa = desc.dst.dims, dot_level(F32, engine.isa)
+        few = are_few((mb, oc, prod(desc.src.dims[1:])), F32, isa, engine.tuning.products)
+        width = 0 if few else panel_columns(oc, lanes_of(isa))
         desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
     passed, desc = desc, with_plain_tensors(desc, "dst", "bias")
     chain = chain_of(attr, desc.tensors(), SCALED, desc.bias and row_of_dst(desc.bias))

@@ -19,6 +19,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import level_of_tiles
+from asmdnn.primitives.products.dots import are_few
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matrices import Matrix, Panels, WeightsPanels, matrix_of, panels_of
 from asmdnn.primitives.products.plan import Job, answers, refusals
@@ -59,12 +60,13 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
     """The product of strides.  tiled: for tiles of AMX.  Raises Refused."""
     tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
     has_zero_point = "src" in dict(attr.zero_points)
-    passed = resolve(desc, tiles, has_zero_point)
+    down = not tiled and has_few_columns(desc, types, engine)
+    passed = resolve(desc, tiles, has_zero_point, down)
     check_overlap(passed.tensors(), ("dst",))
     for name in passed.tensors().keys() & {"dst", "bias"}:
         if (dtype := passed.tensors()[name].dtype) not in RESULTS:
             raise Refused(f"{name} is {dtype}, it must be one of {', '.join(map(str, RESULTS))}")
-    desc = resolve(passed.with_formats(unreadable(passed, tiles)), tiles, has_zero_point)
+    desc = resolve(passed.with_formats(unreadable(passed, tiles)), tiles, has_zero_point, down)
     post_ops = chain_of(
         attr,
         desc.tensors() | {"src": passed.src},
@@ -94,20 +96,36 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
     return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * post_ops.reads_dst)
 
 
+def in_panels(dims: tuple[int, int], types: Types, engine: Engine) -> MemoryDesc:
+    """Weights of k x n as tiles read them fastest, however few their columns are."""
+    tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
+    return MemoryDesc(dims, types.weights, tiles.tag(2, dims[1]) if dims[1] > 1 else LETTERS[:2])
+
+
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:
     """The dims of src and weights that dst has too: of the batch, and rows or columns."""
     batch = {dim: dim for dim in range(ndims - 2)}
     return {"src": batch | {ndims - 2: ndims - 2}, "weights": batch | {ndims - 1: ndims - 1}}
 
 
-def resolve(desc: MatMul, tiles: WeightsPanels, has_zero_point: bool = False) -> MatMul:
-    """`any` becomes row-major, and for weights of several columns panels; with sums of columns where src has a zero
-    point, or is of a type that levels shift."""
+def has_few_columns(desc: MatMul, types: Types, engine: Engine) -> bool:
+    """Whether dots multiply with weights whose columns are dense."""
+    *rows, n = desc.dst.dims
+    sizes = (prod(rows), n, desc.src.dims[-1])
+    one = prod(desc.weights.dims[:-2]) == 1
+    return one and are_few(sizes, types, dot_level(types, engine.isa), engine.tuning.products)
+
+
+def resolve(desc: MatMul, tiles: WeightsPanels, has_zero_point: bool = False, down: bool = False) -> MatMul:
+    """`any` becomes row-major, and for weights of several columns panels, or dense columns if so asked; with sums of
+    columns where src has a zero point, or is of a type that levels shift."""
     formats = {}
     for name, d in desc.tensors().items():
         if d.is_any:
-            panels = name == "weights" and min(d.dims) > 0 and d.dims[-1] > 1
+            panels = name == "weights" and min(d.dims) > 0 and d.dims[-1] > 1 and not down
             tag = tiles.tag(d.ndims, d.dims[-1]) if panels else LETTERS[: d.ndims]
+            if name == "weights" and down:
+                tag = tag[:-2] + tag[:-3:-1]
             formats[name] = MemoryDesc(d.dims, d.dtype, tag)
             if panels and tiles.types.sums == s32 and (has_zero_point or tiles.types.src == s8):
                 formats[name] = SummedDesc(formats[name])

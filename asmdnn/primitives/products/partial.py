@@ -9,7 +9,6 @@ from itertools import groupby
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.dot.dots import STRIP, DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.operands import OPERANDS
 from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
@@ -23,14 +22,12 @@ from asmdnn.primitives.products.blocks import DEPTH_STEP, weights_need_packing
 from asmdnn.primitives.products.cut import depths_of
 from asmdnn.primitives.products.matrices import Matrix, Panels, dense_matrix
 from asmdnn.primitives.products.product import SUM_BYTES, Product
-from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import NO_EPILOGUE, Target
 from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s32
 
 PARTIAL = "partial sums"
-WORD = "dots"
 OF_SUMS = {f32: F32, s32: S32}
 ONE_BITS = {f32: 0x3F800000, s32: 1}
 
@@ -101,43 +98,6 @@ def rows_spec(p: Product, columns: int, target: Target) -> KernelSpec:
     )
 
 
-def dots(assembly: Assembly, p: Product, target: Target) -> None:
-    """Rows of src times a vector; what else becomes of the sums, a product with 1 does."""
-    dtype, tuning = p.types.sums, target.products
-    is_result = target.epilogue.is_plain and not p.bias and p.sums_fit and p.dst.dense_down
-    sums = p.dst if is_result else dense_matrix(assembly.room(PARTIAL, p.sums_bytes), 1, dtype=dtype)
-    most = max(STRIP, tuning.dot_elements // p.depth)
-    phases: list[Phase] = []
-    follows = is_result and WORD in assembly.words  # another vector, whose sums are results, too
-    for piece in pieces_of(replace(p, dst=sums), (most, 1), tuning.many_dots, tuning.round_records):
-        made = dots_phase(piece.product, most, target)
-        phases += in_rounds([made], piece, OPERANDS, is_first=not (phases or follows))
-    assembly.add(phases, WORD)
-    if is_result:
-        return
-    one = ones(assembly, 0, dtype)
-    total = replace(p, k=1, missing=0, src=sums, weights=one, types=OF_SUMS[dtype])
-    is_row = all(not x.transposed.is_strided for x in (p.dst, p.bias, *p.post_op_operands) if x)
-    assembly.add(schedule(total.transposed(one) if is_row else total, target, one_range=True))
-
-
-def dots_phase(p: Product, most: int, target: Target) -> Phase:
-    """The partial sums of lanes, at most `most` rows a record."""
-    specs: dict[DotsSpec, int] = {}
-    records, cycles, at = [], [], 0
-    for rows in balanced(p.m, most):
-        spec = DotsSpec(target.isa, rows, p.depth, p.src.row_bytes, p.types)
-        columns = {
-            "src": p.src.start_bytes + at * p.src.row_bytes,
-            "weights": p.weights.start_bytes,
-            "dst": p.dst.start_bytes + at * p.dst.row_bytes,
-        }
-        records.append(records_of(OPERANDS, columns, specs.setdefault(spec, len(specs))))
-        cycles.append(rows * p.k // target.lanes + target.call_cycles)
-        at += rows
-    return partial_phase(p, p.dst.buffer, tuple(specs), records, cycles)
-
-
 def partial_phase(
     p: Product, partial: str, kernels: tuple[KernelSpec, ...], records: list[Int64], cycles: list[int]
 ) -> Phase:
@@ -205,21 +165,3 @@ def check_unshifted(p: Product, target: Target) -> None:
     """Refuse kernels that shift src: their sums start from sums of columns, which cost as much as the product."""
     if dot_class(p.types, target.isa).shift:
         raise Refused(f"src is shifted for {p.types}, and weights would be read for the sums of columns, too")
-
-
-def as_dots(p: Product, target: Target) -> Product:
-    """The product, or its transpose, as rows of src, each read as a stream, times one vector.  Raises Refused."""
-    if isinstance(p.weights, Matrix) and reads_dots(turned := p.transposed(p.weights), target):
-        check_unshifted(p, target)
-        return turned
-    # Here the matrix is src; a dot takes it as its weights.
-    if not (reads_dots(p, target) and p.types.src == p.types.weights and p.types.sums == f32):
-        rows, depth = target.products.dot_rows, target.products.dot_depth
-        raise Refused(f"it is no matrix of {rows} or more dense rows of at least {depth} times a dense vector")
-    return p
-
-
-def reads_dots(p: Product, target: Target) -> bool:
-    x, tuning = p.weights, target.products
-    vector = isinstance(x, Matrix) and x.dense_down and p.n == 1 and not p.batch
-    return vector and p.src.is_dense and p.depth >= tuning.dot_depth and p.m >= tuning.dot_rows

@@ -16,11 +16,12 @@ from asmdnn.primitives.products.blocks import (
     weights_need_packing,
 )
 from asmdnn.primitives.products.copied_src import add_copying_tiles, add_tiles_near, copies_src
+from asmdnn.primitives.products.dots import add_dots, check_dots
 from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panel_columns, panels_of, panels_tag
 from asmdnn.primitives.products.one_by_one import WORD, add_one_by_one, check_batch, check_packed
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
-from asmdnn.primitives.products.partial import as_dots, check_rows, dots, rows_of_weights, split
+from asmdnn.primitives.products.partial import check_rows, rows_of_weights, split
 from asmdnn.primitives.products.prepare import dense_copy, with_near_src
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.schedule import schedule
@@ -36,22 +37,6 @@ class Strategy:
     name: str
     check: Callable[[Product, Target], None]
     add: Callable[[Assembly, Product, Target], None]
-
-
-def check_dots(p: Product, target: Target) -> None:
-    as_dots(apart(p, target)[0], target)
-
-
-def add_dots(assembly: Assembly, p: Product, target: Target) -> None:
-    """A matrix times some vectors, one after another: every row of the matrix is a stream."""
-    for vector in apart(p, target):
-        dots(assembly, as_dots(vector, target), target)
-
-
-def apart(p: Product, target: Target) -> list[Product]:
-    """The rows of src, where they are few and read a matrix."""
-    few = p.n > 1 and p.m <= target.products.dot_vectors
-    return [p.rows(i, i + 1) for i in range(p.m)] if few else [p]
 
 
 def add_outer(assembly: Assembly, p: Product, target: Target) -> None:

@@ -144,11 +144,14 @@ def skinny(spec: SkinnySpec, memory: Memory) -> None:
 
 
 def dots(spec: DotsSpec, memory: Memory) -> None:
-    """dst[r] = sum over k of src[r, k] * weights[k]."""
-    weights = memory["weights"].load(0, spec.depth) + dot_class(spec.types, spec.isa).shift
-    for r in range(spec.rows):
-        total = np.sum(memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights)
-        memory["dst"].store(spec.types.sums.size_bytes * r, np.array([total]))
+    """dst[r, c] = sum over k of src[r, k] * weights[k, c]."""
+    size = spec.types.sums.size_bytes
+    for c in range(spec.columns):
+        weights = memory["weights"].load(c * spec.column_bytes, spec.depth) + dot_class(spec.types, spec.isa).shift
+        for r in range(spec.rows):
+            total = np.sum(memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights)
+            at = c * spec.dst_column_bytes + size * r if spec.dst_column_bytes else size * (r * spec.columns + c)
+            memory["dst"].store(at, np.array([total]))
 
 
 def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Case:

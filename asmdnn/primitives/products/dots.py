@@ -1,0 +1,196 @@
+"""Products with a few vectors as dots: a lane has some steps of k, and every row of the matrix is a stream.
+
+The vectors are the columns of weights, or the rows of src, whose matrix is weights with its columns dense.  Tiles would
+fill a register with columns that do not exist: 1000 x 512 times 512 x 2 runs 4 times as fast so on Zen 4.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from asmdnn.generators.dot.dots import STRIP, DotsSpec, columns_at_once
+from asmdnn.generators.dot.operands import OPERANDS
+from asmdnn.isa.dot import Types
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.cuts import balanced
+from asmdnn.planning.phase import Phase, records_of
+from asmdnn.planning.product_tuning import ProductTuning
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.products.matrices import Matrix, dense_matrix, matrices_desc
+from asmdnn.primitives.products.partial import (
+    OF_SUMS,
+    PARTIAL,
+    add_partial_sums,
+    check_unshifted,
+    ones,
+    partial_phase,
+)
+from asmdnn.primitives.products.prepare import dense_copy
+from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.rounds import in_rounds, pieces_of
+from asmdnn.primitives.products.schedule import schedule
+from asmdnn.primitives.products.target import Target
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.records import replace
+from asmdnn.types import f32
+
+WORD = "dots"
+ROW_COLUMNS = 2048  # of sums that become results at a time, where each row has a few
+
+
+def check_dots(p: Product, target: Target) -> None:
+    """Raise Refused unless the product, or its transpose, is a matrix of dense rows times a few vectors."""
+    tuning = target.products
+    if p.batch or not p.src.is_dense:
+        raise Refused("it is a batch, or rows of src are not dense")
+    if turned := reads_rows(p, target):
+        check_unshifted(turned, target)
+    elif not reads_columns(p, target):
+        rows, depth = tuning.dot_rows, tuning.dot_depth
+        raise Refused(f"it is no matrix of {rows} or more dense rows of at least {depth} times a few vectors")
+
+
+def reads_rows(p: Product, target: Target) -> Product | None:
+    """The transpose of a product whose few rows of src are multiplied with the dense columns of weights."""
+    tuning = target.products
+    if not (isinstance(p.weights, Matrix) and p.weights.dense_down):
+        return None
+    few = p.m <= max(tuning.dot_vectors, columns_at_once(p.types, target.isa))
+    return p.transposed(p.weights) if few and p.n >= tuning.dot_rows and p.depth >= tuning.dot_depth else None
+
+
+def reads_columns(p: Product, target: Target) -> bool:
+    """Whether many rows of src are multiplied with a few columns of plain weights, which are copied if they are not
+    dense, and what becomes of the sums does not depend on their row."""
+    if not (isinstance(p.weights, Matrix) and are_few((p.m, p.n, p.depth), p.types, target.isa, target.products)):
+        return False
+    dense = p.dst.is_dense and p.dst.row_bytes == p.n * p.dst.element_bytes
+    return p.n == 1 or (dense and all(spreads(x, p.n) for x in (p.bias, *p.post_op_operands) if x))
+
+
+def are_few(sizes: tuple[int, int, int], types: Types, isa: str, tuning: ProductTuning) -> bool:
+    """Whether weights of a product of m, n and k are best dense columns, as dots multiply them."""
+    m, n, k = sizes
+    alike = types.src == types.weights and types.sums == f32  # here the matrix is src; a dot takes it as its weights
+    large = m >= tuning.dot_rows and k >= tuning.dot_depth
+    return alike and large and n <= columns_at_once(types, isa)
+
+
+def spreads(x: Matrix, columns: int) -> bool:
+    """Whether rows of an operand may be joined: it has dense ones, one for all, or one number."""
+    if not x.row_bytes:
+        return x.is_dense or not x.column_bytes
+    return x.is_dense and x.row_bytes == columns * x.element_bytes
+
+
+def add_dots(assembly: Assembly, p: Product, target: Target) -> None:
+    """The sums, and where they are no results what becomes of them."""
+    turned = reads_rows(p, target)
+    if not turned and p.n > 1 and isinstance(p.weights, Matrix) and not p.weights.dense_down:
+        p = with_dense_columns(assembly, p, p.weights)
+    read = turned or p
+    reaches = read.dst.dense_down or (not turned and p.n > 1)
+    is_result = target.epilogue.is_plain and not p.bias and p.sums_fit and reaches
+    if not is_result:
+        sums = dense_matrix(assembly.room(PARTIAL, p.sums_bytes), p.n, dtype=p.types.sums)
+        read = replace(read, dst=sums.transposed if turned else sums)
+    assembly.add(list(sums_of(read, target)), WORD)
+    if not is_result:
+        add_results(assembly, p, target, sums, bool(turned))
+
+
+def with_dense_columns(assembly: Assembly, p: Product, weights: Matrix) -> Product:
+    """The product with a copy of its weights."""
+    copy = dense_copy(assembly, replace(p, m=p.n), weights.transposed, p.depth, ("weights", "pack_weights"))
+    return replace(p, weights=copy.transposed)
+
+
+def sums_of(p: Product, target: Target) -> Iterator[Phase]:
+    """Rows of src times the vectors, as many at once as a kernel takes."""
+    tuning, begin, is_first = target.products, 0, True
+    for columns in balanced(p.n, columns_at_once(p.types, target.isa)):
+        part = p.columns(begin, begin + columns)
+        most = max(STRIP, tuning.dot_elements // p.depth)
+        for piece in pieces_of(part, (most, columns), tuning.many_dots, tuning.round_records):
+            made = dots_phase(piece.product, most, target)
+            yield from in_rounds([made], piece, OPERANDS, is_first)
+            is_first = False
+        begin += columns
+
+
+def dots_phase(p: Product, most: int, target: Target) -> Phase:
+    """The sums of rows, at most `most` of them a record."""
+    assert isinstance(p.weights, Matrix)
+    specs: dict[DotsSpec, int] = {}
+    records, cycles, at = [], [], 0
+    vectors = {"columns": p.n, "column_bytes": p.weights.column_bytes if p.n > 1 else 0}
+    if p.n > 1 and p.dst.dense_down:
+        vectors["dst_column_bytes"] = p.dst.column_bytes
+    for rows in balanced(p.m, most):
+        spec = DotsSpec(target.isa, rows, p.depth, p.src.row_bytes, p.types, **vectors)
+        columns = {
+            "src": p.src.start_bytes + at * p.src.row_bytes,
+            "weights": p.weights.start_bytes,
+            "dst": p.dst.start_bytes + at * p.dst.row_bytes,
+        }
+        records.append(records_of(OPERANDS, columns, specs.setdefault(spec, len(specs))))
+        cycles.append(rows * p.n * p.k // target.lanes + target.call_cycles)
+        at += rows
+    return partial_phase(p, p.dst.buffer, tuple(specs), records, cycles)
+
+
+def add_results(assembly: Assembly, p: Product, target: Target, sums: Matrix, is_wide: bool) -> None:
+    """dst = what becomes of the sums, row-major in scratch.  is_wide: few rows, of many columns."""
+    if is_wide and p.m > 1:
+        add_partial_sums(assembly, p, target, 1, sums.buffer)
+    elif p.n > 1 and not is_wide:
+        add_joined_rows(assembly, p, target, sums)
+    else:
+        one = ones(assembly, 0, p.types.sums)
+        column = dense_matrix(sums.buffer, 1, dtype=sums.dtype)
+        total = p.transposed(p.weights) if is_wide and isinstance(p.weights, Matrix) else p
+        total = replace(total, k=1, missing=0, src=column, weights=one, types=OF_SUMS[p.types.sums])
+        is_row = all(not x.transposed.is_strided for x in (total.dst, total.bias, *total.post_op_operands) if x)
+        assembly.add(schedule(total.transposed(one) if is_row else total, target, one_range=True))
+
+
+def add_joined_rows(assembly: Assembly, p: Product, target: Target, sums: Matrix) -> None:
+    """Rows of a few columns as few rows of many."""
+    rows = min(p.m, max(1, ROW_COLUMNS // p.n))
+    spread = partial(repeated, assembly, p, rows)
+    bias, operands = p.bias and spread(p.bias), tuple(map(spread, p.post_op_operands))
+    made = list[Phase]()
+    for begin, count, joined in ((0, p.m // rows, rows), (p.m // rows * rows, 1, p.m % rows)):
+        if not joined:
+            continue
+
+        def row_by_row(x: Matrix, begin: int = begin, joined: int = joined) -> Matrix:
+            start = x.start_bytes + begin * x.row_bytes
+            return replace(x, start_bytes=start, batch_bytes=(joined * x.row_bytes,), row_bytes=0)
+
+        total = Product(
+            batch=(count,),
+            m=1,
+            n=joined * p.n,
+            k=1,
+            src=ones(assembly, 1, p.types.sums),
+            weights=replace(row_by_row(sums), row_bytes=joined * sums.row_bytes),
+            dst=row_by_row(p.dst),
+            bias=bias and row_by_row(bias),
+            post_op_operands=tuple(map(row_by_row, operands)),
+            types=OF_SUMS[p.types.sums],
+        )
+        first, *others = schedule(total.folded(), target, one_range=True)
+        made += [replace(first, independent=bool(made)), *others]
+    assembly.add(made)
+
+
+def repeated(assembly: Assembly, p: Product, rows: int, x: Matrix) -> Matrix:
+    """An operand that all rows share, as many times as rows are joined."""
+    if x.row_bytes or not x.column_bytes:
+        return x
+    source = matrices_desc(x, (), rows, p.n)
+    copy = dense_matrix("", p.n, dtype=x.dtype)
+    target = matrices_desc(copy, (), rows, p.n)
+    buffer = assembly.room(f"repeated {x.buffer}", target.size_bytes)
+    add_reorder(assembly, Reordering(x.buffer, source, buffer, target), "repeat")
+    return replace(copy, buffer=buffer, row_bytes=0)
