@@ -17,12 +17,14 @@ MOST_SLOPE = 512  # no chain of the corpus magnifies an error more: operands are
 @dataclass(frozen=True, eq=False)
 class Case:
     """A call: a buffer for each word of the frame that it touches, None for the others; tolerances as in
-    `Buffer.check`; the tap list in words, if there is one."""
+    `Buffer.check`; the tap list in words, if there is one; partly: buffers of which data say what is touched, so that
+    a footprint claims more."""
 
     spec: KernelSpec
     buffers: dict[str, Buffer | None]
     tolerances: dict[str, Doubles | float]
     taps: Int64 | None = None
+    partly: tuple[str, ...] = ()
 
     def check(self, after: dict[str, Bytes]) -> None:
         for name, buffer in self.buffers.items():

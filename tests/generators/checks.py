@@ -37,7 +37,8 @@ def check_footprint(spec: KernelSpec) -> None:
             ("reads", buffer.read, claim[name][0], done_reads),
             ("writes", buffer.written, claim[name][1], touched.written),
         ):
-            assert not difference(contract, claimed), f"footprint() {side} of {name} {difference(contract, claimed)}"
+            wide = claimed & contract if name in case.partly else claimed
+            assert not difference(contract, wide), f"footprint() {side} of {name} {difference(contract, wide)}"
             assert not difference(contract, done), f"the code {side} {name} {difference(contract, done)}"
 
 

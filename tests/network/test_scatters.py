@@ -87,7 +87,26 @@ def test_truths_are_moved() -> None:
     check("ScatterND", (x, indices, updates), (indices[:, 0],), False, reduction="none")
 
 
-def test_products_of_integers_are_left_to_numpy() -> None:
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_products_of_integers_that_stay_exact(is_constant: bool) -> None:
+    """By signs as often as one likes, and by constants as long as 2^24 is not exceeded."""
+    x = np.arange(-9, 9).reshape(6, 3)
+    signs = np.array([[-1, 0, 1], [1, -1, -1], [-1, 1, 0], [-1, 1, 1]])
+    indices = np.array([[5], [0], [5], [-1]])
+    for updates in (signs, 2 * signs) if is_constant else (signs,):
+        g = dnn.Graph()
+        numbers = indices if is_constant else g.input("i", indices.shape, indices.dtype)
+        y = g.apply("ScatterND", g.input("x", x.shape, x.dtype), numbers, updates, reduction="mul")
+        net = g.compile(y=y, engine=engine())
+        assert scatters(net) == 1
+        net.check()
+        found = net.run({"x": x} | ({} if is_constant else {"i": indices}))["y"]
+        assert found.dtype == x.dtype
+        np.testing.assert_array_equal(found, combined((indices[:, 0],), x, updates, "mul"))
+
+
+def test_products_of_integers_that_may_be_large_are_left_to_numpy() -> None:
     g = dnn.Graph()
     x, u = g.input("x", (6, 3), np.int64), g.input("u", (1, 3), np.int64)
     y = g.apply("ScatterND", x, np.array([[2]]), u, reduction="mul")
@@ -96,6 +115,9 @@ def test_products_of_integers_are_left_to_numpy() -> None:
     net = g.compile(y=y, engine=engine(), fallback="numpy")
     feeds = {"x": np.full((6, 3), 7), "u": np.full((1, 3), 1 << 40)}
     assert net.run(feeds)["y"][2].tolist() == [7 << 40] * 3
+    by_seven = g.apply("ScatterND", x, np.full((40, 1), 2), np.full((40, 3), 7), reduction="mul")
+    with pytest.raises(dnn.Unimplemented, match="ScatterRows"):
+        g.compile(y=by_seven, engine=engine())
 
 
 @pytest.mark.isa("avx2")

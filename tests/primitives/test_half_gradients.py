@@ -90,6 +90,15 @@ def test_inner_products(level: str, dtype: dnn.DataType) -> None:
             compare(halved(desc, dtype, *wide), {"src": x, "diff_dst": dy}, wanted, level)
 
 
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_of_no_images_gradients_are_zero(level: str, dtype: dnn.DataType) -> None:
+    tensors = (dnn.MemoryDesc(dims, dtype, "ab") for dims in ((0, 19), (13, 19), (0, 13)))
+    desc = dnn.InnerProductBackwardWeights(*tensors, dnn.MemoryDesc((13,), dtype, "a"))
+    nothing = {"src": np.zeros((0, 19), np.float32), "diff_dst": np.zeros((0, 13), np.float32)}
+    compare(desc, nothing, {"diff_weights": np.zeros((13, 19)), "diff_bias": np.zeros(13)}, level)
+
+
 def is_image(text: str) -> bool:
     """Whether a problem has two spatial axes."""
     return "ih" in text and "id" not in text

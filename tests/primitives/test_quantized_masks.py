@@ -8,6 +8,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.values import rounded
+from asmdnn.generators.dot.dots import columns_at_once
+from asmdnn.isa.dot import multiplied
 
 LEVELS = [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "avx512_core")]
 ISAS = pytest.mark.parametrize("isa", LEVELS)
@@ -95,7 +97,9 @@ def test_sums_of_integers_are_exact(isa: str, src: dnn.DataType, number: int, we
     attr = dnn.Attr(zero_points=points, groups=groups)  # type: ignore[arg-type]
     desc = dnn.MatMul(t(M, K, dtype=src), t(K, N, dtype=dnn.s8, tag=weights), t(M, N, dtype=dnn.s32), t(1, N))
     pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
-    assert pd.implementation.startswith(name) and "tiles" in pd.implementation
+    at_once = weights == "ba" and not name and columns_at_once(multiplied(src, dnn.s8, isa), isa) >= M
+    way = "dots" if at_once else "tiles"
+    assert pd.implementation.startswith(name) and way in pd.implementation
     found, given = call(pd)
     sums = meant("src", given, attr) @ meant("weights", given, attr) + given["bias"]
     np.testing.assert_array_equal(found, finished(sums, given, attr, dnn.s32))
@@ -208,7 +212,8 @@ def test_what_does_not_fit() -> None:
         with pytest.raises(error, match=message):
             dnn.primitive_desc(asked, dnn.Attr(**words))
 
-    refused("zero points are for integers, and dst is f32", zero_points={"dst": 2})
+    floats = dnn.MatMul(t(M, K), t(K, N), dst)
+    refused("zero points are for integers, and dst is f32", floats, zero_points={"dst": 2})
     refused(
         "groups of src are .1, 36., which do not divide its dim 1, 96", error=dnn.InvalidArguments,
         scales={"src": 3}, groups={"src": (1, 36)},

@@ -136,7 +136,7 @@ def test_post_ops_and_what_dst_held() -> None:
     ("attr", "message"),
     [
         (dnn.Attr(scales={"weights": 2}), "scales of weights have the mask 2: only dim 0 of weights can have scales"),
-        (dnn.Attr(zero_points={"dst": 0}), "zero points are for integers, and dst is f32"),
+        (dnn.Attr(zero_points={"src": 1}), "zero points of src have the mask 1, tiles of bytes take one for all"),
         (dnn.Attr(scales={"src": 4}), "scales of src have the mask 4"),
     ],
 )

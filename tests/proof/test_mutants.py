@@ -17,6 +17,7 @@ from asmdnn.generators.dot.row_words import INPUT_OF_SRC, words_in_front
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import ReluOp
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec
+from asmdnn.generators.functions.topk_sorted import SortedTopKSpec
 from asmdnn.generators.move.gather import GatherSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.scatter import ScatterSpec
@@ -48,6 +49,7 @@ PLANES = inputs_of("avx2", 2, LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
 INPUT = list(words_in_front(PLANES)).index(INPUT_OF_SRC)
 GATHER = GatherSpec("avx2", 1, 9, 68, 68, 68, 4)
 SCATTER = ScatterSpec(isa="avx2", count=1, limit=9, row_bytes=68, updates_step=68, dst_step=68, index_step=4)
+CHOOSE = SortedTopKSpec(isa="avx2", call="choose", k=33, size=64, elements=8)
 ADDING = replace(SCATTER, reduction="add")
 RBX, RAX, RCX = (register("r64", number) for number in (3, 0, 1))
 NOP3 = bytes.fromhex("0f1f00")
@@ -222,6 +224,12 @@ def rows_too_far_apart(spec: KernelSpec) -> Kernel:
     return with_bytes(spec, line.offset + len(line.data) - 1, bytes((69,)))
 
 
+def more_places(mnemonic: str, most: int) -> Kernel:
+    """Pairs that wait may go further than there is room."""
+    line = find(CHOOSE, mnemonic, last=True)
+    return with_bytes(CHOOSE, line.offset + len(line.data) - 1, bytes((most,)))
+
+
 def whole_claim() -> Kernel:
     """All rows are said to be written, which data decide."""
     kernel = kernel_of(SCATTER)
@@ -360,6 +368,8 @@ WITH_BYTES: dict[str, tuple[Callable[[], Kernel], str, str]] = {
     "a row too many to write": (lambda: a_row_too_many(SCATTER), "footprint", "argument 1 if an index is 9"),
     "a row too many to add to": (lambda: a_row_too_many(ADDING), "footprint", "argument 1 if an index is 9"),
     "written rows too far apart": (lambda: rows_too_far_apart(SCATTER), "footprint", "argument 1 if an index is 8"),
+    "twice as many places for pairs": (lambda: more_places("and ", 127), "footprint", "argument 2 if an index is 65"),
+    "a place too many for the end": (lambda: more_places("cmp ", 66), "footprint", "argument 2 if an index is 65"),
     "rows that data choose are said to be written": (whole_claim, "footprint", "depends on data"),
     "a store moved by 4 bytes": (shifted_store, "footprint", "not all written"),
     "a store to the constants": (store_to_constants, "provenance", "own code"),

@@ -37,9 +37,11 @@ class Octets(Recorded):
         assert 0 <= first <= len(self.values) - count, f"{at_bytes} is not within reach"
         return slice(first, first + count)
 
-    def buffer(self) -> "ExactBuffer | None":
-        """The buffer of what was touched; None if nothing was."""
+    def buffer(self, size_bytes: int = 0) -> "ExactBuffer | None":
+        """The buffer of what was touched, and of so many bytes from the pointer on; None if there are none."""
         touched = np.flatnonzero(self.read | self.written)
+        if size_bytes:
+            touched = np.arange(REACH_BYTES, REACH_BYTES + size_bytes)
         if not len(touched):
             return None
         cut = slice(int(touched[0]), int(touched[-1]) + 1)

@@ -150,7 +150,7 @@ BAD: list[tuple[Any, type[AsmdnnError], str]] = [
     (lambda: ukernel.eltwise(1, 8, []), InvalidArguments, "at least one"),
     (lambda: ukernel.eltwise(1, 8, "relu", streaming=True, dst="s8"), InvalidArguments, "streaming is for f32"),
     (lambda: ukernel.eltwise(1, 8, [Binary("add", MemoryDesc((2, 8), f32, "ab"))]), InvalidArguments, "that of dst"),
-    (lambda: ukernel.eltwise(1, 8, [Binary("add", MemoryDesc((1, 8), s8, "ab"))]), Unimplemented, "only f32"),
+    (lambda: ukernel.eltwise(1, 8, [Binary("add", MemoryDesc((1, 8), s8, "ab"))]), Unimplemented, "is s8, use f32"),
     (lambda: ukernel.eltwise(1, 8, Attr("relu", scales={"dst": 0})), InvalidArguments, "no scales"),
     (lambda: ukernel.softmax(1, 8, "s8"), InvalidArguments, "src 's8' is not of its types"),
     (lambda: ukernel.softmax(0, 8), InvalidArguments, "rows must be a whole number from 1"),

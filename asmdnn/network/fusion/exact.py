@@ -1,12 +1,13 @@
 """What is known of integers that are computed with as f32: what they are from and up to, and what results are then."""
 
 from collections.abc import Callable
-from math import inf
+from math import inf, log2
 from typing import Any, NamedTuple
 
 from asmdnn.primitives.attributes.functions import trunc
 
-EXACT = 1 << 24
+EXACT_BITS = 24
+EXACT = 1 << EXACT_BITS
 FLOORS = {"Mul": 1 << 18, "ReduceSum": 1 << 9, "CumSum": 1 << 9}  # what ids, and what masks and counts, may need
 FLOOR = 1 << 20
 
@@ -68,6 +69,18 @@ def between(a: IntegerBounds, b: IntegerBounds, size: float) -> IntegerBounds:
 
 def symmetric(size: float) -> IntegerBounds:
     return IntegerBounds(-size, size)
+
+
+def summed(old: IntegerBounds, new: IntegerBounds, times: int) -> IntegerBounds:
+    """Of a number to which up to so many others are added."""
+    return IntegerBounds(old.least + min(0.0, times * new.least), old.most + max(0.0, times * new.most))
+
+
+def multiplied(old: IntegerBounds, new: IntegerBounds, times: int) -> IntegerBounds:
+    """Of a number that is multiplied by up to so many others; steps on the way are no larger."""
+    factor = max(1.0, new.size)
+    size = old.size * factor**times if times * log2(factor) <= EXACT_BITS else inf
+    return IntegerBounds(0, size) if min(old.least, new.least) >= 0 else symmetric(size)
 
 
 COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")

@@ -2,7 +2,9 @@
 
 from math import prod
 
-from asmdnn.network.fusion.exact import ANYTHING, IntegerBounds, Known
+import numpy as np
+
+from asmdnn.network.fusion.exact import ANYTHING, IntegerBounds, Known, multiplied, summed
 from asmdnn.network.fusion.numbering import F32, OPSET, TRUTH, WIDE, KnownIntegers
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import size_along
@@ -13,21 +15,24 @@ class PlaceOperators(KnownIntegers):
     """Their handlers, of a pass over a graph."""
 
     def scattered(self, node: Node) -> bool:
-        """Moved, or combined where no product grows."""
+        """Moved, or combined; a row counts as often as its place may come."""
         (x, places, updates), how = node.inputs, node.get("reduction")
         found = self.operands(node, (x, updates))
-        if found is None or how == "mul":
+        if found is None:
             return False
         result = self.as_it_is(node.outputs[0], *found)
-        if how == "add":
+        if how in ("add", "mul"):
+            combined = summed if how == "add" else multiplied
             old, new = (one.bounds for one in found)
-            times = prod(self.values[places].shape)
-            result = self.bounded(
-                node,
-                IntegerBounds(old.least + min(0.0, times * new.least), old.most + max(0.0, times * new.most)),
-                *found,
-            )
+            result = self.bounded(node, combined(old, new, self.most_often(places)), *found)
         return self.results(node, (found[0].name, places, found[1].name), [(node.outputs[0], result)])
+
+    def most_often(self, places: str) -> int:
+        """How many of these indices may name one row."""
+        value = self.values[places]
+        if value.data is None:
+            return prod(value.shape)
+        return int(np.unique(value.data, return_counts=True)[1].max(initial=0))
 
     def position(self, node: Node) -> bool:
         """Of any numbers; below 2^24, which kernels make as f32."""

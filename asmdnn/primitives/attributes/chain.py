@@ -5,7 +5,7 @@
 Scales, and a bias that has to wait for them, are read as binary post-ops are, so that kernels know one mechanism.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 
 from asmdnn.errors import InvalidArguments
@@ -61,7 +61,7 @@ class Chain:
         """Whether the bias is a link: kernels do not start from it then."""
         return BIAS in self.names
 
-    def operands(self, dst: MemoryDesc, types: Container[DataType] = (f32,)) -> dict[str, MemoryDesc]:
+    def operands(self, dst: MemoryDesc, types: Collection[DataType] = (f32,)) -> dict[str, MemoryDesc]:
         """What is read beside a result like dst, as tensors that broadcast to it: `any` becomes dst's format, or one
         in its order.  Raises InvalidArguments if one cannot be broadcast to dst, Refused for other types."""
         found = {}
@@ -70,7 +70,7 @@ class Chain:
                 if desc.ndims != dst.ndims or any(n not in (1, m) for n, m in zip(desc.dims, dst.dims, strict=True)):
                     raise InvalidArguments(f"{name} has dims {desc.dims}, each must be 1 or that of dst: {dst.dims}")
                 if desc.dtype not in types:
-                    raise Refused(f"{name} is {desc.dtype}, only f32 is implemented")
+                    raise Refused(f"{name} is {desc.dtype}, use {', '.join(map(str, types))}")
                 if desc.is_any and not dst.is_any:
                     desc = of_type(dst, desc.dtype) if desc.dims == dst.dims else dense_like(dst, desc)
                 found[name] = desc
@@ -196,12 +196,15 @@ def check_accumulation(attr: Attr, sums: DataType) -> None:
 
 
 def check_zero_points(attr: Attr, tensors: Mapping[str, MemoryDesc], starts: bool) -> None:
-    """Raise Refused for zero points of what has none; starts: whether sums can start from those of src."""
+    """Raise Refused for zero points of what has none; starts: whether sums can start from those of src.
+
+    Those of dst are for what integers are multiplied to: as oneDNN, floats have them added, too.
+    """
     for name, mask in attr.zero_points:
         if name not in tensors:
             raise Refused(f"there is no {name} that can have zero points")
         dtype = tensors[name].dtype
-        if dtype not in INTEGERS:
+        if dtype not in INTEGERS and not (name == "dst" and tensors["src"].dtype in INTEGERS):
             raise Refused(f"zero points are for integers, and {name} is {dtype}: leave them out")
         if mask >> tensors[name].ndims:
             raise Refused(f"zero points of {name} have the mask {mask}, for more than {tensors[name].ndims} dims")

@@ -32,6 +32,7 @@ from asmdnn.primitives.products.plan import Job, answers, multiply
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.types import FLOATS
 
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 
@@ -88,7 +89,7 @@ def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) ->
             weights = MemoryDesc(desc.weights.dims, desc.weights.dtype, f"Ba{width}b")
         desc = desc.with_formats({"weights": weights})
     passed, desc = desc, with_plain_tensors(desc, "diff_dst")
-    check_tensors(passed.tensors(), ("diff_src",))
+    check_tensors(passed.tensors(), ("diff_src",), FLOATS)
     assembly, target = Assembly(engine.tuning, engine.isa), target_of(engine)
     mb, oc = desc.diff_dst.dims
     is_read = desc.weights.ndims == 2 and WeightsPanels(F32, target.lanes).takes(desc.weights)
@@ -118,7 +119,7 @@ def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engi
         desc = desc.with_formats({"diff_weights": weights_like(desc.src, desc.diff_weights, 0)})
     passed, desc = desc, with_plain_tensors(desc, "diff_dst", "diff_bias")
     outputs = ("diff_weights",) + ("diff_bias",) * (desc.diff_bias is not None)
-    check_tensors(passed.tensors(), outputs)
+    check_tensors(passed.tensors(), outputs, FLOATS)
     assembly, target = Assembly(engine.tuning, engine.isa), target_of(engine)
     tensors = {"src": desc.src, "diff_weights": desc.diff_weights}
     src, diff_weights = aligned(assembly, tensors, target.lanes, output="diff_weights")

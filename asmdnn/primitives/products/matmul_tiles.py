@@ -1,6 +1,6 @@
 """Matrix products by tiles: formats that are `any` resolved, descriptors turned into strides."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 
@@ -30,7 +30,7 @@ from asmdnn.primitives.products.strategies import STRATEGIES, TILE_STRATEGIES
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
-from asmdnn.types import f32, s8, s32
+from asmdnn.types import DataType, f32, s8, s32
 
 FEW_ROWS = 2  # of s8 and plain weights are multiplied as words, for which nothing is added up
 
@@ -139,11 +139,13 @@ def check_overlap(tensors: Mapping[str, MemoryDesc], outputs: Container[str]) ->
             raise Refused(f"elements of {name} overlap")
 
 
-def check_tensors(tensors: Mapping[str, MemoryDesc], outputs: Container[str] = ()) -> None:
-    """Raise Refused unless these are tensors of a product."""
+def check_tensors(
+    tensors: Mapping[str, MemoryDesc], outputs: Container[str] = (), types: Sequence[DataType] = (f32,)
+) -> None:
+    """Raise Refused unless these are tensors of a product of f32; types: that other plans of it take, too."""
     for name, tensor in tensors.items():
         if tensor.dtype != f32:
-            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+            raise Refused(f"{name} is {tensor.dtype}, use {', '.join(map(str, types))}")
     check_overlap(tensors, outputs)
 
 

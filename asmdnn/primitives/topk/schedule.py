@@ -1,33 +1,53 @@
-"""The plan of the k best: kernels for dense rows, or for lanes side by side that are searched down rows apart."""
+"""The plans of the k best: lists of dense rows, or of lanes side by side that are searched down rows apart; or rows are
+sorted."""
+
+from collections.abc import Callable
+from typing import Final
 
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
+from asmdnn.generators.functions.topk_sorted import SortedTopKSpec
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
 from asmdnn.planning.loops import MAX_STEP, cut_loop
+from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import TopKTuning
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
+from asmdnn.primitives.core.implementation import implementations_of
+from asmdnn.primitives.reduction.along_axis import (
+    LANES,
+    ROWS,
+    AlongAxis,
+    Tensors,
+    across_lanes,
+    along_copied_rows,
+    along_rows,
+    results,
+)
+from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
 from asmdnn.primitives.shapes.nests import (
     Calls,
     Nest,
+    check_copied,
     is_dense,
     read_nest,
     row_calls,
     with_last,
     without_axis,
 )
+from asmdnn.primitives.topk.by_sorting import phase_of_rows, sizes_of
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.records import dataclass
 from asmdnn.types import FLOATS, f32, s8, u8
 
 SRC, DST = range(2)
 TYPES = (*FLOATS, s8, u8)  # of src and values: f32 has all their numbers
-MOST_K = 32  # levels of lists, whose code is unrolled
+SORTED = "sorted"  # an implementation
+STATE = "state"  # the memory of a row that is sorted, of each thread
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -70,6 +90,8 @@ class TopKRequest(AlongAxis[TopKSpec]):
         desc, step, nest = self.desc, self.steps(tensors)[DST], self.nest(tensors)
         if not self.is_dense(tensors):
             raise Refused("elements along the axis do not lie side by side")
+        if desc.k > self.tuning.topk.most_listed:
+            raise Refused(f"k is {desc.k}, rows have lists up to {self.tuning.topk.most_listed}")
         calls: Calls[TopKSpec] = []
         for box, some, outer in row_calls(nest, desc.src.dims[desc.axis], self.tuning.elementwise):
             src_row_bytes, dst_row_bytes, *_ = some.strides_bytes(f32)
@@ -89,6 +111,8 @@ class TopKRequest(AlongAxis[TopKSpec]):
         desc, steps, nest = self.desc, self.steps(tensors), self.nest(tensors)
         if self.is_dense(tensors):
             raise Refused("elements along the axis lie side by side")
+        if desc.k > self.tuning.topk.most_listed_lanes:
+            raise Refused(f"k is {desc.k}, lanes have lists up to {self.tuning.topk.most_listed_lanes}")
         lanes = next((loop for loop in nest.kept if is_dense(loop)), None)
         if lanes is None:
             raise Refused("no elements beside the axis lie side by side")
@@ -103,12 +127,45 @@ class TopKRequest(AlongAxis[TopKSpec]):
             calls.append((spec, box, tuple(loop for loop in box.loops if loop is not some)))
         return calls
 
+    def sorted(self, tensors: Tensors) -> Plan:
+        """Every row along the axis is sorted.  Raises Refused."""
+        desc, nest = self.desc, self.nest(tensors)
+        if not self.is_dense(tensors):
+            raise Refused("elements along the axis do not lie side by side")
+        sizes = sizes_of(desc.src.dims[desc.axis], desc.k)
+        spec = SortedTopKSpec(
+            isa=self.isa,
+            call="whole",
+            k=desc.k,
+            size=sizes.size,
+            dst_step_bytes=f32.size_bytes * self.steps(tensors)[DST],
+            order=order_of(desc),
+            has_values=desc.values is not None,
+        )
+        plan = Plan(
+            implementation=f"{SORTED}:{self.isa}",
+            phases=(phase_of_rows(sizes, spec, nest, self.tuning.topk),),
+            tensors=tensors,
+            constants={},
+            scratch_bytes={STATE: sizes.state_bytes(self.isa)},
+            outputs=results(tensors),
+            per_part=(STATE,),
+        )
+        return between_reorders(plan, self.passed, self.tuning, isa=self.isa)
+
+
+def by_sorting(request: TopKRequest) -> Plan:
+    return request.sorted(request.tensors)
+
+
+def by_sorting_copies(request: TopKRequest) -> Plan:
+    check_copied(lambda: request.sorted(request.tensors))
+    return request.sorted(request.axis_last())
+
 
 def request_of(desc: TopKForward, attr: Attr, engine: Engine) -> TopKRequest:
     """Raises Refused."""
     refuse_attr(attr)
-    if desc.k > MOST_K:
-        raise Refused(f"k is {desc.k}, at most {MOST_K} is implemented: sort the axis with numpy.argsort instead")
     src = row_major(desc.src.dims, desc.src) if desc.src.is_any else desc.src
     results = {"dst": desc.dst, **({} if desc.values is None else {"values": desc.values})}
     passed = {"src": src} | {name: in_order_of(src, x, desc.axis) if x.is_any else x for name, x in results.items()}
@@ -133,8 +190,11 @@ def check_tensors(tensors: Tensors) -> None:
             raise Refused(f"elements of {name} overlap")
 
 
+def order_of(desc: TopKForward) -> Order:
+    return Order(desc.alg == "max", desc.select_last, desc.nan_last)
+
+
 def spec_of(desc: TopKForward, isa: str, along: str, size: tuple[int, int], strides: tuple[int, int, int]) -> TopKSpec:
-    order = Order(desc.alg == "max", desc.select_last, desc.nan_last)
     rows, elements = size
     src_row_bytes, dst_row_bytes, dst_step_bytes = strides
     return TopKSpec(
@@ -146,7 +206,7 @@ def spec_of(desc: TopKForward, isa: str, along: str, size: tuple[int, int], stri
         src_row_bytes=src_row_bytes,
         dst_row_bytes=dst_row_bytes,
         dst_step_bytes=dst_step_bytes,
-        order=order,
+        order=order_of(desc),
         has_values=desc.values is not None,
     )
 
@@ -159,4 +219,11 @@ def cost(spec: TopKSpec, tuning: TopKTuning) -> int:
     return tuning.call_cycles + spec.rows * vectors * each + ends
 
 
-plans = implementations_along(request_of)
+WAYS: Final[dict[str, Callable[[TopKRequest], Plan]]] = {
+    ROWS: along_rows,
+    LANES: across_lanes,
+    SORTED: by_sorting,
+    f"{WORD}+{ROWS}": along_copied_rows,
+    f"{WORD}+{SORTED}": by_sorting_copies,
+}
+plans = implementations_of(request_of, WAYS, f32_level)
