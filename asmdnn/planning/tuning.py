@@ -190,7 +190,7 @@ class TopKTuning:
     level_cycles: int = 2  # of a vector, for each of several results
     result_cycles: int = 40  # of a result of a row: the latency of two reductions
     lanes: int = 64  # of a record of rows apart, at least: four lines of each row
-    narrow_elements: int = 4096  # of rows whose lists take ymm registers: Zen 5, top 2 of 4096x8 1.8x, 8 of 4096x64 1.4x
+    narrow_elements: int = 4096  # of rows whose lists take ymm registers: Zen 5, top 2 of 4096x8 1.8x, 8 of 4096x64 1.4
     most_listed: int = 10  # results of rows, more are sorted: lists of 8 took 0.7 to 1.1x as long, of 16 1.4 to 2.6x
     most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x
 
