@@ -26,7 +26,7 @@ def one_hot_net(dtype: Any = np.int32) -> dnn.Network:
 def test_a_product_with_single_ones_is_a_look_up(dtype: Any) -> None:
     net = one_hot_net(dtype)
     net.check()
-    assert implementations(net) == ["gather", "tiles"]
+    assert implementations(net) in (["gather", "tiles"], ["gather", "dots"])  # of a few columns
     x = np.arange(10).reshape(2, 5).astype(dtype) - 2
     check_values(net, {"x": x})
     assert all(difference.fits for difference in net.verify({"x": x}))
