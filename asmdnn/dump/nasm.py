@@ -84,6 +84,7 @@ def nasm_spelling(text: str, data: bytes) -> str | None:
         or is_avx_vnni
         or data[0] == _XOP
         or (name == _CONFUSED and data[0] == _EVEX)
+        or (name == "nop" and len(data) > 1)
         or has_useless_length(rest, data)
         or "[rip-" in rest
     ):

@@ -10,6 +10,7 @@ from asmdnn import asm
 from asmdnn.corpus.families import corpus
 from asmdnn.dump.kernel import listed
 from asmdnn.dump.nasm import assembly_of_nasm, nasm_jump, nasm_spelling
+from asmdnn.generators.probes.peak import PeakSpec
 from examples.asm import base64_text, crc32, fft16, interpreter, memory, saxpy, sha256, sort16, utf8
 from tests.dump.test_gas import encodings
 from tests.dump.tools import need, output, sections
@@ -32,6 +33,12 @@ def test_a_sample_of_the_corpus(tmp_path: Path) -> None:
     kernels = [listed(spec) for spec in islice(corpus(), 3, None, SAMPLE)]
     assert {kernel.isa for kernel in kernels} >= {"avx2", "avx512_core"}
     assert [k.name for k in kernels if text_section(assembly_of_nasm(k), tmp_path) != k.data] == []
+
+
+def test_padding_in_front_of_a_loop(tmp_path: Path) -> None:
+    """Is one long nop or more, which a listing calls nop as it does the short one."""
+    kernel = listed(PeakSpec("avx512_core"))
+    assert text_section(assembly_of_nasm(kernel), tmp_path) == kernel.data
 
 
 def test_the_gallery(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_few_rows(isa: str, case: tuple[int, ...], by_rows: bool) -> None:
     descs = plain(query), dnn.MemoryDesc(key.shape, dnn.f32, strides=strides, offset0=3), plain(value)
     desc = dnn.AttentionForward(INFERENCE, *descs, dnn.MemoryDesc((*query.shape[:3], value.shape[3]), dnn.f32, "abcd"))
     pd = proved_desc(desc, engine=dnn.Engine(isa=isa, machine="zen3"))
-    assert pd.implementation == f"few_rows:{isa}"
+    assert pd.implementation == f"unpacked_attention:{isa}"
     packs = by_rows and (key.shape[3] < 8 or rows * heads > 8 * groups)
     assert [name for name in pd.plan.scratch_bytes if "packed" in name] == ["packed keys"] * packs
     steady = dnn.primitive_desc(desc, dnn.Attr(deterministic="batch"), dnn.Engine(isa=isa, machine="zen3"))

@@ -26,7 +26,7 @@ def problems(dtype: dnn.DataType) -> list[tuple[Any, str]]:
     image, made = t(1, 8, 5, 5, tag="acdb"), t(1, 16, 3, 3, dtype=dtype, tag="acdb")
     return [
         (dnn.MatMul(t(5, 70), t(70, 33), t(5, 33, dtype=dtype), t(1, 33)), "tiles"),
-        (dnn.InnerProductForward(t(5, 8), t(9, 8), t(5, 9, dtype=dtype)), "pack_weights+tiles"),
+        (dnn.InnerProductForward(t(12, 8), t(9, 8), t(12, 9, dtype=dtype)), "pack_weights+tiles"),
         (dnn.ConvolutionForward(image, t(16, 8, 3, 3, tag="any"), made), "direct"),
         (dnn.DeconvolutionForward(t(1, 8, 3, 3, tag="acdb"), t(16, 8, 1, 1, tag="any"), made), "direct"),
         (dnn.EltwiseForward(INFERENCE, "tanh", t(3, 400, dtype=dnn.bf16), t(3, 400, dtype=dtype)), "eltwise"),

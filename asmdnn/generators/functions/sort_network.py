@@ -34,9 +34,10 @@ def batcher(count: int) -> Iterator[tuple[int, int]]:
 def bitonic(count: int, backwards: bool) -> Iterator[tuple[int, int]]:
     """The comparisons of a merge of `count`: halves that are sorted, if `backwards`, or where the second one is
     sorted the other way."""
+    half = count // 2
     if backwards:
-        yield from ((i, count - 1 - i) for i in range(count // 2))
-    step = count // 4 if backwards else count // 2
+        yield from ((i, count - 1 - i) for i in range(half))
+    step = half // 2 if backwards else half
     while step:
         yield from ((i, i + step) for i in range(count) if not i & step)
         step //= 2
@@ -121,7 +122,7 @@ class SortNetwork:
 
     def merge_columns(self, start: Pointer, columns: int) -> None:
         """Every group of so many columns, whose halves are sorted."""
-        v, asm, size = self.v, self.asm, self.v.bytes
+        v, asm, size, half = self.v, self.asm, self.v.bytes, columns // 2
         asm.role(f"merge {columns} columns")
         names = ("first", "last")
         with asm.gp.taken(names[0]) as first, asm.gp.taken(names[1]) as last, self.counters() as (left, _):
@@ -133,11 +134,11 @@ class SortNetwork:
                 self.pairs.swap(other, b, columns - 1)
                 asm.VMAXPD(high, a, other)
                 asm.VMINPD(low, a, other)
-                self.pairs.upper(a, columns // 2, high, low)
-                self.pairs.upper(other, columns // 2, low, high)
+                self.pairs.upper(a, half, high, low)
+                self.pairs.upper(other, half, low, high)
                 self.pairs.swap(b, other, columns - 1)
                 for x, place in ((a, first), (b, last)):
-                    self.across(x, columns // 4, (high, low, other))
+                    self.across(x, half // 2, (high, low, other))
                     v.store(mem(place, size=size), x)
                 asm.ADD(first, size)
                 asm.SUB(last, size)

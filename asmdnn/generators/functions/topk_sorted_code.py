@@ -2,42 +2,33 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
 
 from asmdnn.generators.functions.rows import Vectors, Walk
 from asmdnn.generators.functions.sort_network import SortNetwork
 from asmdnn.generators.functions.topk_pairs import ABOVE, NOT_UP_TO, TopKPairs
+from asmdnn.generators.functions.topk_sorted_shape import (
+    ARGUMENTS,
+    BEST,
+    COPIED,
+    DST,
+    NEXT,
+    SRC,
+    STATE,
+    VALUES,
+    WAITING,
+    SortedTopKShape,
+    place_of,
+    state_bytes,
+)
 from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem
-from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.pairs import PAIR_BYTES, pair_lanes_of
-from asmdnn.isa.vectors import vector_bytes, vector_of
-
-if TYPE_CHECKING:
-    from asmdnn.generators.functions.topk_sorted import SortedTopKSpec
-
-ARGUMENTS: Final = ("src", "dst", "state", "values")
-SRC, DST, STATE, VALUES = range(4)
-WAITING, NEXT, COUNT_BYTES = 0, 8, 8  # in the state
-BEST: Final = LINE_BYTES
-COPIED: Final = 4  # results of a turn of the loop
-
-
-def state_bytes(isa: str, size: int, waits: bool) -> int:
-    """Of a row."""
-    return BEST + PAIR_BYTES * size + (PAIR_BYTES * size + vector_bytes(isa) if waits else 0)
-
-
-def place_of(isa: str, size: int, rank: int) -> int:
-    """Where the pair of this rank is among sorted ones, in bytes."""
-    lanes = vector_bytes(isa) // PAIR_BYTES
-    lane, row = divmod(rank, size // lanes)
-    return PAIR_BYTES * (row * lanes + lane)
+from asmdnn.isa.vectors import vector_of
 
 
 class SortedTopK:
     """The emission of a kernel."""
 
-    def __init__(self, spec: "SortedTopKSpec", asm: Assembler) -> None:
+    def __init__(self, spec: SortedTopKShape, asm: Assembler) -> None:
         self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
         self.pairs = pair_lanes_of(self.v)
         self.numbers = TopKPairs(self.v, self.pairs, spec.order)

@@ -1,6 +1,6 @@
 """Attention, as a kind of primitive."""
 
-from asmdnn.primitives.attention import backward_schedule, few_rows, schedule
+from asmdnn.primitives.attention import backward_schedule, schedule, unpacked
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.words import number_word
@@ -18,6 +18,6 @@ def words(desc: AttentionForward, kind: str = "forward_inference") -> Words:
 
 
 KINDS = (
-    Kind(AttentionForward, (few_rows.plan, schedule.plan), words, any_batch=by_rows),
+    Kind(AttentionForward, (unpacked.plan, schedule.plan), words, any_batch=by_rows),
     Kind(AttentionBackward, (backward_schedule.plan,), backward_words),
 )

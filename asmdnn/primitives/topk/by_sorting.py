@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from asmdnn.generators.functions.topk_sorted import SortedTopKSpec
-from asmdnn.generators.functions.topk_sorted_code import COPIED, state_bytes
+from asmdnn.generators.functions.topk_sorted_shape import COPIED, state_bytes
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.phase import Phase, Repeat, View, records_of

@@ -32,13 +32,13 @@ from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.records import replace
 
-NAME = "few_rows"
+NAME = "unpacked_attention"
 PACKING = "pack"  # how the names of products begin that copy weights
 
 
 @implementation(NAME, f32_level)
 def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan an attention of few rows.  Raises Refused."""
+    """Plan an attention of some rows.  Raises Refused."""
     passed = passed_of(desc, attr)
     shared = desc.query.dims[1] // desc.value.dims[1] if 0 not in desc.dst.dims else 0
     types = types_of(passed, engine)[0]
@@ -50,7 +50,7 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
         raise Refused("deterministic='batch' asks for the sums of many rows, whose keys and values are packed")
     if any(passed[name].dtype != types.weights or passed[name].inner_blocks for name in ("key", "value")):
         raise Refused(f"keys and values are no plain {types.weights}, as products multiply them")
-    return FewRowsPlan.of(desc, passed, types, engine)
+    return UnpackedAttention.of(desc, passed, types, engine)
 
 
 def most_rows(value: MemoryDesc, types: Types, engine: Engine) -> int:
@@ -61,7 +61,7 @@ def most_rows(value: MemoryDesc, types: Types, engine: Engine) -> int:
     return tuning.far_tiles * blocks_of(types, dot_level(types, engine.isa))[2]
 
 
-class FewRowsPlan(AttentionPlan):
+class UnpackedAttention(AttentionPlan):
     """A plan as it comes together.  weights_at: the buffers that products take as weights."""
 
     name = NAME
