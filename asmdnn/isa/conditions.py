@@ -1,18 +1,29 @@
 """Choices lane by lane: what a comparison finds, in a mask of AVX-512 or in a vector register of AVX2."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
+from asmdnn.isa.registers import RegisterFile
 
 
 class Conditions:
     """The part of a vector level's operations that compare and select."""
 
     asm: Assembler
+    registers: RegisterFile
 
     def condition(self, take: Callable[[], Register]) -> Register:
         """A register for what `compare` finds: one of the masks, or a vector register that `take` hands out."""
         raise NotImplementedError
+
+    @contextmanager
+    def held_condition(self) -> Iterator[Register]:
+        """A condition, and whatever register holds it, for the block."""
+        condition = self.condition(lambda: self.registers.take("condition"))
+        yield condition
+        if not self.end_condition(condition):
+            self.registers.free(condition)
 
     def compare(self, condition: Register, a: Register, b: Register | Pointer, predicate: int) -> None:
         """The lanes where a and b compare as VCMPPS's predicate says."""

@@ -116,7 +116,7 @@ class TopKAlong(Rows):
             (best,), (place,) = one.keys, one.indices
             v.load(best, mem(self.src, j * v.bytes, size=v.bytes))
             v.asm.VPADDD(place, self.now, v.splat(j * v.lanes))
-        with self.search.condition() as unordered:
+        with self.v.held_condition() as unordered:
             v.nowhere(unordered)
             self.walk.each(AT_ONCE, "numbers", lambda vectors: self.numbers(vectors, unordered))
             self.search.keys_unless(unordered, self.lists, self.keys_of_row)
@@ -166,11 +166,11 @@ class TopKAlong(Rows):
         for other in others:
             (best,), (place,), (key,), (index,) = first.keys, first.indices, other.keys, other.indices
             limit = v.registers.take("limit")
-            with self.search.condition() as equal:
+            with self.v.held_condition() as equal:
                 v.asm.VPCMPEQD(equal, best, key)
                 (v.asm.VPMAXSD if self.spec.order.last else v.asm.VPMINSD)(limit, place, index)
                 v.select(limit, equal, limit, place)
-            with self.search.condition() as better:
+            with self.v.held_condition() as better:
                 v.asm.VPCMPGTD(better, key, best)
                 v.select(place, better, index, limit)
             v.asm.VPMAXSD(best, best, key)
@@ -183,14 +183,14 @@ class TopKAlong(Rows):
         most, place, spare = v.registers.take("best of all", 3)
         v.move(most, key)
         v.across(most, spare, asm.VPMAXSD)
-        with self.search.condition() as equal:
+        with self.v.held_condition() as equal:
             asm.VPCMPEQD(equal, key, most)
             self.search.bits(spare, LEAST if spec.order.last else MOST)
             v.select(place, equal, index, spare)
         v.across(place, spare, asm.VPMAXSD if spec.order.last else asm.VPMINSD)
         asm.VMOVD(mem(self.dst, t * spec.dst_step_bytes, size=4), place.xmm)
         if t < spec.k - 1:
-            with self.search.condition() as found:
+            with self.v.held_condition() as found:
                 asm.VPCMPEQD(found, index, place)
                 self.search.pop(one, found, (key, index), spec.k - 1 - t)
         v.registers.free(place, spare, key, index)
@@ -218,7 +218,7 @@ class TopKDown:
         asm.role("rows")
         lists = self.lists or self.search.new_lists(vectors.count)
         if spec.k == 1:
-            with self.search.condition() as unordered:
+            with self.v.held_condition() as unordered:
                 self.numbers_of_rows(vectors, lists, unordered)
                 self.search.keys_unless(unordered, lists, lambda: self.keys_of_rows(vectors, lists))
         else:

@@ -5,8 +5,7 @@ for k = 1 and else on the stack; a vector with nothing better than the last of e
 numbers are compared as they are first: half the instructions, and all is done again with keys if one was NaN.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -107,21 +106,13 @@ class Search(Computation):
     def bits(self, dst: Register, bits: int) -> None:
         self.v.broadcast(dst, self.v.asm.const(bits.to_bytes(4, "little"), 4, size=4))
 
-    @contextmanager
-    def condition(self) -> Iterator[Register]:
-        v = self.v
-        condition = v.condition(lambda: v.registers.take("condition"))
-        yield condition
-        if not v.end_condition(condition):
-            v.registers.free(condition)
-
     def take_in(self, one: Lists, key: Register, index: Register) -> None:
         """The numbers of a vector into its lists; `index` is kept."""
         if self.k > 1:
             self.insert(one, key, index)
             return
         v, (best,), (place,) = self.v, one.keys, one.indices
-        with self.condition() as better:
+        with self.v.held_condition() as better:
             if self.order.last:
                 v.asm.VPCMPGTD(better, best, key)
                 v.select(place, better, place, index)
@@ -133,14 +124,14 @@ class Search(Computation):
     def take_number(self, one: Lists, x: Register, index: Register) -> None:
         """Of a vector as it is, for k = 1, into lists of numbers; NaN is passed over."""
         v, (best,), (place,) = self.v, one.keys, one.indices
-        with self.condition() as better:
+        with self.v.held_condition() as better:
             v.compare(better, x, best, BETTER[self.order.largest, self.order.last])
             v.select(place, better, index, place)
         (v.asm.VMAXPS if self.order.largest else v.asm.VMINPS)(best, x, best)
 
     def note_nan(self, unordered: Register, a: Register, b: Register) -> None:
         """`unordered` holds where it did, and where one of two vectors is NaN."""
-        with self.condition() as found:
+        with self.v.held_condition() as found:
             self.v.compare(found, a, b, Predicate.unordered)
             self.v.unite(unordered, found)
 
@@ -167,7 +158,7 @@ class Search(Computation):
         v, asm = self.v, self.v.asm
         passed = asm.new_label("nothing better")
         moving, moving_index, held, kept = v.registers.take("level", 4)
-        with self.condition() as better:
+        with self.v.held_condition() as better:
             asm.VPCMPGTD(better, key, one.keys[-1])
             v.jump_unless_any(better, passed)
             v.move(moving, key)

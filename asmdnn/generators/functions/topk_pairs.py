@@ -60,13 +60,11 @@ class TopKPairs:
         which is taken."""
         v, asm = self.v, self.asm
         low = v.registers.take("pairs")
-        condition = v.condition(lambda: v.registers.take("condition"))
-        v.compare(condition, x, x, UNORDERED)
-        asm.VPADDD(x, x, v.splat(NORMAL))
-        self.bits(low, LAST_NAN if self.order.nan_last else FIRST_NAN)
-        v.select(x, condition, low, x)
-        if not v.end_condition(condition):
-            v.registers.free(condition)
+        with v.held_condition() as is_nan:
+            v.compare(is_nan, x, x, UNORDERED)
+            asm.VPADDD(x, x, v.splat(NORMAL))
+            self.bits(low, LAST_NAN if self.order.nan_last else FIRST_NAN)
+            v.select(x, is_nan, low, x)
         if part is not v:
             self.bits(low, NOTHING)
             part.fill_rest(x, low)

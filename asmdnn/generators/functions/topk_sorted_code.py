@@ -1,7 +1,6 @@
 """The emission of the calls of topk_sorted.py, and what they keep of a row."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from asmdnn.generators.functions.rows import Vectors, Walk
 from asmdnn.generators.functions.sort_network import SortNetwork
@@ -140,7 +139,7 @@ class SortedTopK:
             with v.registers.taken("x") as x:
                 vectors.load(x, src, 0)
                 self.numbers.number(x)
-                with self.condition() as better:
+                with self.v.held_condition() as better:
                     v.compare(better, x, limit, NOT_UP_TO)
                     v.jump_unless_any(better, nothing)
                 first, second = self.numbers.of(x, vectors.parts[0])
@@ -164,7 +163,7 @@ class SortedTopK:
         """Those above the least one wait, too; `waiting` counts them."""
         asm = self.asm
         with asm.gp.taken("place") as place, asm.gp.taken("better ones") as count:
-            with self.condition() as better:
+            with self.v.held_condition() as better:
                 asm.VCMPPD(better, pairs, least, ABOVE)
                 self.pairs.together(pairs, better, count)
             asm.MOV(place, waiting)
@@ -176,14 +175,6 @@ class SortedTopK:
         """A vector from that pair on."""
         at = mem(self.state, self.spec.waits, index=place, scale=PAIR_BYTES, size=self.v.bytes)
         self.v.store(at, pairs)
-
-    @contextmanager
-    def condition(self) -> Iterator[Register]:
-        v = self.v
-        condition = v.condition(lambda: v.registers.take("condition"))
-        yield condition
-        if not v.end_condition(condition):
-            v.registers.free(condition)
 
     def write(self) -> None:
         """The first k of the best, column by column."""
