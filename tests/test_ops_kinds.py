@@ -14,6 +14,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn import ops
 from tests.support.drawing import RANDOM
+from tests.support.ops_calls import every_call
 
 pytestmark = pytest.mark.isa("avx2")
 
@@ -76,125 +77,30 @@ def f32(*dims: int) -> np.ndarray:
     return RANDOM.integers(-3, 4, dims).astype(np.float32)
 
 
-X, W, DY, PLANE = f32(2, 8, 6, 6), f32(8, 8, 3, 3), f32(2, 8, 4, 4), f32(4, 6)
-ROWS = np.arange(4, dtype=np.int32) % 3
-IMAGE, WINDOWS = X.shape, f32(2, 8, 3, 3)
-CELL = {"weights_layer": f32(1, 1, 6, 4, 5), "weights_iter": f32(1, 1, 5, 4, 5)}
-GATES = {
-    name: {field: np.ascontiguousarray(w[:, :, :, :n]) for field, w in CELL.items()}
-    for name, n in (("gru", 3), ("rnn", 1))
-}
+PLANE = f32(4, 6)
+ARGUMENTS = every_call()
 
 
-def gradient_of_maxima(dy: Any, x: Any) -> Any:
-    return ops.max_pool_gradient(dy, ops.max_pool(x, 2, return_indices=True)[1], IMAGE, 2)
-
-
-SOME = np.array([[0, 2], [1, 0], [5, 3], [2, 4]])
-FEW = X[..., :2, :2].copy()
-MASK = (PLANE > 0).astype(np.uint8)
-CELLS = np.arange(2 * 8 * 2 * 2).reshape(2, 8, 2, 2) % 36
-
-# Of each operation the arrays that it takes, and a call of them.
-CALLS: dict[str, tuple[tuple[np.ndarray, ...], Callable[..., Any]]] = {
-    "adaptive_avg_pool_gradient": ((FEW,), lambda dy: ops.adaptive_avg_pool_gradient(dy, (2, 8, 5, 5))),
-    "adaptive_max_pool_gradient": ((FEW, CELLS), lambda dy, at: ops.adaptive_max_pool_gradient(dy, at, IMAGE)),
-    "batch_norm_gradient": ((X, X), ops.batch_norm_gradient),
-    "binary_gradient": ((PLANE, PLANE), lambda dy, a: ops.binary_gradient("mul", dy, a, a)),
-    "concat_gradient": ((PLANE,), lambda dy: ops.concat_gradient(dy, [1, 3])),
-    "cumsum_gradient": ((PLANE,), ops.cumsum_gradient),
-    "dropout_gradient": ((PLANE, MASK), ops.dropout_gradient),
-    "eltwise_gradient": ((PLANE, PLANE), lambda dy, x: ops.eltwise_gradient(dy, x, "tanh")),
-    "embedding_gradient": ((PLANE, ROWS), lambda dy, rows: ops.embedding_gradient(dy, rows, 3)),
-    "expand_gradient": ((PLANE,), lambda dy: ops.expand_gradient(dy, (1, 6))),
-    "gather_gradient": ((PLANE, ROWS), lambda dy, rows: ops.gather_gradient(dy, rows, (3, 6))),
-    "inner_product_input_gradient": ((PLANE, f32(6, 5)), ops.inner_product_input_gradient),
-    "inner_product_weight_gradient": ((PLANE, PLANE), ops.inner_product_weight_gradient),
-    "matmul_gradient": ((PLANE, f32(4, 3), f32(3, 6)), ops.matmul_gradient),
-    "pad_gradient": ((PLANE,), lambda dy: ops.pad_gradient(dy, 1, "edge")),
-    "prelu_gradient": ((PLANE, PLANE, PLANE[0].copy()), ops.prelu_gradient),
-    "reduce_gradient": ((PLANE[:, 0].copy(), PLANE), lambda dy, x: ops.reduce_gradient(dy, x, "max", 1)),
-    "scatter_gradient": ((PLANE, ROWS), ops.scatter_gradient),
-    "select_gradient": ((PLANE, PLANE > 0, PLANE, PLANE), ops.select_gradient),
-    "slice_gradient": ((PLANE,), lambda dy: ops.slice_gradient(dy, (9, 9), (1, 0), (9, 6), (2, 1))),
-    "split_gradient": ((PLANE, PLANE), lambda a, b: ops.split_gradient([a, b])),
-    "topk_gradient": ((PLANE[:, :2].copy(), SOME), lambda dy, at: ops.topk_gradient(dy, at, (4, 6))),
-    "weighted_sum_gradient": ((PLANE,), lambda dy: ops.weighted_sum_gradient(dy, [2.0, 3.0])),
-    "adaptive_avg_pool": ((X,), lambda x: ops.adaptive_avg_pool(x, 2)),
-    "adaptive_max_pool": ((X,), lambda x: ops.adaptive_max_pool(x, 2, return_indices=True)),
-    "argmax": ((PLANE,), ops.argmax),
-    "argmin": ((PLANE,), ops.argmin),
-    "attention": ((X, X, X), ops.attention),
-    "attention_gradient": ((X, X, X, X), ops.attention_gradient),
-    "avg_pool": ((X,), lambda x: ops.avg_pool(x, 2)),
-    "avg_pool_gradient": ((WINDOWS,), lambda dy: ops.avg_pool_gradient(dy, IMAGE, 2)),
-    "batch_norm": ((X, X[0, :, 0, 0].copy()), lambda x, scale: ops.batch_norm(x, scale)),
-    "binary": ((PLANE, PLANE[0].copy()), lambda a, b: ops.binary("add", a, b)),
-    "concat": ((PLANE, PLANE), lambda a, b: ops.concat([a, b])),
-    "conv1d": ((X[:, :, 0].copy(), W[:, :, 0].copy()), ops.conv1d),
-    "conv2d": ((X, W), lambda x, w: ops.conv2d(x, w, padding="same", post_ops=["relu"])),
-    "conv3d": ((X[..., None].copy(), W[..., None].copy()), ops.conv3d),
-    "conv_input_gradient": ((DY, W), lambda dy, w: ops.conv_input_gradient(dy, w, IMAGE)),
-    "conv_transpose1d": ((X[:, :, 0].copy(), W[:, :, 0].copy()), ops.conv_transpose1d),
-    "conv_transpose2d": ((X, W), ops.conv_transpose2d),
-    "conv_transpose3d": ((X[..., None].copy(), W[..., None].copy()), ops.conv_transpose3d),
-    "conv_transpose_input_gradient": ((X, W), ops.conv_transpose_input_gradient),
-    "conv_transpose_weight_gradient": ((DY, X), lambda x, dy: ops.conv_transpose_weight_gradient(x, dy, (3, 3))),
-    "conv_weight_gradient": ((X, DY), lambda x, dy: ops.conv_weight_gradient(x, dy, (3, 3))),
-    "cumsum": ((PLANE,), ops.cumsum),
-    "dropout": ((PLANE,), lambda x: ops.dropout(x, 0.5, seed=3)),
-    "eltwise": ((PLANE,), lambda x: ops.eltwise(x, "tanh")),
-    "embedding": ((PLANE, ROWS), ops.embedding),
-    "expand": ((PLANE,), lambda x: ops.expand(x, (2, 4, 6))),
-    "gather": ((PLANE, ROWS), lambda x, rows: ops.gather(x, rows, 1)),
-    "scatter": ((PLANE, ROWS, PLANE), lambda x, rows, y: ops.scatter(x, rows, ops.gather(y, rows, 1), 1, "add")),
-    "group_norm": ((X,), lambda x: ops.group_norm(x, 4)),
-    "group_norm_gradient": ((X, X), lambda dy, x: ops.group_norm_gradient(dy, x, 4)),
-    "gru": ((f32(3, 2, 6),), lambda x: ops.gru(x, GATES["gru"])),
-    "inner_product": ((PLANE, f32(5, 6)), ops.inner_product),
-    "layer_norm": ((PLANE,), ops.layer_norm),
-    "layer_norm_gradient": ((PLANE, PLANE), ops.layer_norm_gradient),
-    "log_softmax": ((PLANE,), ops.log_softmax),
-    "log_softmax_gradient": ((PLANE, PLANE), ops.log_softmax_gradient),
-    "lrn": ((X,), ops.lrn),
-    "lrn_gradient": ((X, X), ops.lrn_gradient),
-    "lstm": ((f32(3, 2, 6),), lambda x: ops.lstm(x, CELL)),
-    "matmul": ((PLANE, f32(6, 5)), ops.matmul),
-    "max_pool": ((X,), lambda x: ops.max_pool(x, 2, return_indices=True)),
-    "max_pool_gradient": ((WINDOWS, X), gradient_of_maxima),
-    "pad": ((PLANE,), lambda x: ops.pad(x, 1)),
-    "prelu": ((PLANE, PLANE[0].copy()), ops.prelu),
-    "reduce": ((PLANE,), lambda x: ops.reduce(x, "sum", 1)),
-    "resize": ((X,), lambda x: ops.resize(x, 3)),
-    "resize_gradient": ((X,), lambda dy: ops.resize_gradient(dy, (2, 8, 3, 3))),
-    "rms_norm": ((PLANE,), ops.rms_norm),
-    "rms_norm_gradient": ((PLANE, PLANE), ops.rms_norm_gradient),
-    "rnn": ((f32(3, 2, 6),), lambda x: ops.rnn(x, GATES["rnn"])),
-    "select": ((PLANE > 0, PLANE, PLANE), ops.select),
-    "slice": ((PLANE,), lambda x: ops.slice(x, (1, 0), (3, 4))),
-    "softmax": ((PLANE,), ops.softmax),
-    "softmax_gradient": ((PLANE, PLANE), ops.softmax_gradient),
-    "split": ((PLANE,), lambda x: ops.split(x, 2)),
-    "stochastic_rounding": ((PLANE,), lambda x: ops.stochastic_rounding(x, dnn.s8, seed=3)),
-    "topk": ((PLANE,), lambda x: ops.topk(x, 2)),
-    "weighted_sum": ((PLANE, PLANE), lambda a, b: ops.weighted_sum([a, b], [2.0, 0.5])),
-}  # fmt: skip
-
-
-def test_every_operation_has_a_call_here() -> None:
-    """But for those that make packed weights, which are of this library's kind."""
-    assert {*CALLS} == {name for name in ops.__all__ if not name.startswith("pack_")}
+def test_every_operation_has_a_call() -> None:
+    assert ARGUMENTS.keys() == {*ops.__all__}
 
 
 def each(result: Any) -> list[Any]:
     return [*result] if isinstance(result, list | tuple) else [result]
 
 
-@pytest.mark.parametrize("name", CALLS)
+def given_as(give: Callable[[Any], Any], value: Any) -> Any:
+    """Arrays, also in a list, are of another library."""
+    if isinstance(value, list):
+        return [given_as(give, one) for one in value]
+    return give(value) if isinstance(value, np.ndarray) else value
+
+
+@pytest.mark.parametrize("name", [name for name in ARGUMENTS if not name.startswith("pack_")])
 def test_results_are_of_the_kind_that_came(name: str, library: Any) -> None:
     kind, give, back = library
-    arrays, call = CALLS[name]
-    wanted, found = call(*arrays), call(*map(give, arrays))
+    call, theirs_by_name = getattr(ops, name), {key: given_as(give, value) for key, value in ARGUMENTS[name].items()}
+    wanted, found = call(**ARGUMENTS[name]), call(**theirs_by_name)
     assert type(found) is type(wanted) or not isinstance(wanted, list | tuple)
     for theirs, ours in zip(each(found), each(wanted), strict=True):
         assert isinstance(theirs, kind)

@@ -159,6 +159,7 @@ PLANE = integers(1, 1, 2, 3, 3)
         (lambda: ops.split_gradient([]), "arrays must be a sequence of one array or more"),
         (lambda: ops.slice_gradient(D, (3, 4), (0, 0), (3, 3)), r"dy has dims \(3, 4\), the result has \(3, 3\)"),
         (lambda: ops.slice_gradient(D, (3,), (0, 0), (3, 3)), "image must be 2 integers"),
+        (lambda: ops.slice_gradient(D, (10**5000, 1), (0, 0), (3, 3)), "image must be 2 integers"),
         (lambda: ops.slice_gradient(D, (3, 4), (0,), (3, 4)), "must be 2 integers each, steps not 0"),
         (lambda: ops.slice_gradient(D, (3, 4), (0, 0), (3, 4), (1, 0)), "must be 2 integers each, steps not 0"),
         (lambda: ops.pad_gradient(D, 2), "padding of 2 leaves none of them to x"),

@@ -13,8 +13,6 @@ from asmdnn.network.running import WEIGHTS, NativePart, Runnable, result_name
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.registry import kind_of
-from asmdnn.primitives.gather.description import Gather
-from asmdnn.primitives.scatter.description import Scatter
 from asmdnn.records import dataclass
 from asmdnn.types import DATA_TYPES, HALF_FLOATS
 
@@ -136,12 +134,12 @@ def of_primitive(pd: PrimitiveDesc, bound: Container[str]) -> CInterface:
     Raises Unimplemented for what Python checks before every call.
     """
     plan, desc = pd.plan, pd.desc
-    limits = dict[str, int]()
-    if isinstance(desc, Gather | Scatter):
-        if not plan.tensors["indices"].is_dense:
-            raise Unimplemented("indices are not dense, and C checks dense ones: give them a plain format")
-        limits["indices"] = desc.limit
-    elif kind_of(desc).guard is not None:
+    kind = kind_of(desc)
+    limits = kind.limits(desc) if kind.limits is not None else {}
+    for name in limits:
+        if not plan.tensors[name].is_dense:
+            raise Unimplemented(f"{name} are not dense, and C checks dense ones: give them a plain format")
+    if kind.guard is not None and kind.limits is None:
         raise Unimplemented(f"{type(desc).__name__} is checked in Python before every call: export a network of it")
     names = sorted((name for name in plan.tensors if name not in bound), key=lambda name: name in plan.outputs)
     tensors = tuple(plain_tensor(name, plan, names) for name in names)

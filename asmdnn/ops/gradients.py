@@ -1,5 +1,6 @@
 """Gradients of array functions: primitives with one result or several, for arrays of any strides."""
 
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -116,6 +117,7 @@ def prepare(
 def dims_of(name: str, value: Sequence[int], ndims: int) -> tuple[int, ...]:
     """Dims that a caller gives, such as those of an input.  Raises InvalidArguments."""
     dims: tuple[Any, ...] = tuple(value) if isinstance(value, list | tuple) else ()
-    if len(dims) != ndims or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in dims):
+    whole = (isinstance(n, int | np.integer) and not isinstance(n, bool) and abs(int(n)) <= sys.maxsize for n in dims)
+    if len(dims) != ndims or not all(whole):
         raise InvalidArguments(f"{name} must be {ndims} integers, the dims of an array, not {shown(value)}")
     return tuple(map(int, dims))

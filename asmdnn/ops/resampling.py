@@ -88,6 +88,8 @@ def resize_gradient(
     Raises InvalidArguments, Unimplemented.
     """
     array = floats("dy", dy)
+    if array.ndim < 3:
+        raise InvalidArguments(f"dy has dims {array.shape}, it must have those of an image: (n, c, [d, [h,]] w)")
     dims = dims_of("image", image, array.ndim)
     given = () if factor is None else factors_of(factor, array.ndim - 2)
 

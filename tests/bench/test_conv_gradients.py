@@ -10,8 +10,8 @@ from asmdnn.bench.driver import TensorData
 from asmdnn.bench.peers import onednn_library
 from asmdnn.errors import AsmdnnError
 from tests.bench.test_command import run
-from tests.bench.test_drivers import read
 from tests.primitives import conv_gradients as reference
+from tests.support.cases import read
 
 PROBLEMS = ["mb2ic6ih7oc4kh3sh2ph1", "g2mb2ic6iw7oc4kw3dw1pw2", "mb1ic2id3ih4iw5oc3kd2kh3kw2ph1pd0pw0"]
 

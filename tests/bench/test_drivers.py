@@ -1,7 +1,6 @@
 """The drivers of `bench` other than convolutions: their words, dims, checks, and what a report says of them."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,15 +8,16 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, dims_problem
-from asmdnn.bench.driver import AnyCase, Array, Data
+from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.drivers import driver_names
-from asmdnn.bench.options import Reader
 from asmdnn.bench.own import Own
 from asmdnn.bench.quantization import quantities
 from asmdnn.cli.main import main
 from asmdnn.definitions.elementwise import slope
 from asmdnn.errors import InvalidArguments
 from tests.bench.test_command import run
+from tests.conformance.kinds import section, with_section
+from tests.support.cases import read
 
 RIGHT = ("passed", "mistrusted")  # logarithms of a softmax are 0 as u8, all of them
 QUICK = "--max-ms-per-prb=1"
@@ -26,12 +26,6 @@ REORDER = (
     "--reorder --sdt=s8 --stag=abcd --dtag=acdb --attr-scales=src:common:0.5+dst:per_dim_1 "
     "--attr-zero-points=src:common:1 --attr-post-ops=sum:0.5 2x96x35x35"
 )
-
-
-def read(words: str) -> list[AnyCase]:
-    reader = Reader()
-    reader.read(words.split(), Path())
-    return reader.cases
 
 
 ELTWISE = "--eltwise --dir=BWD_D --alg=tanh_dst --tag=aBx8b --inplace=true 2x19x3x5"
@@ -401,17 +395,11 @@ def test_problem_sets_can_be_described(name: str, driver: str, problems: int) ->
         assert case.driver.work(case).argument_bytes > 0
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["--shuffle --dt={0} 3x16x8", "--reorder --sdt={0} 3x16x8", "--concat --sdt={0} --ddt={0} 3x16x8:3x16x8",
-     "--gather --dt={0} 30x16:9", "--scatter --dt={0} 30x16:9", "--pool --dt={0} ic16ih9oh7kh3ph0",
-     "--sum --sdt={0} 3x16x8",
-     "--eltwise --dt={0} 3x16x8", "--binary --sdt={0} 3x16x8:3x16x8", "--prelu --sdt={0}:f32 3x16x8:1x16x1"],
-)  # fmt: skip
+@pytest.mark.parametrize("kind", with_section("bytes"))
 @pytest.mark.parametrize("dtype", ["u8", "s8"])
-def test_data_of_narrow_types_differ(words: str, dtype: str) -> None:
+def test_data_of_narrow_types_differ(kind: str, dtype: str) -> None:
     """Not all of them the largest number that the type has: a wrong place would not be seen."""
-    for case in read(words.format(dtype)):
+    for case in read(f"--{kind} {section(kind, 'bytes').format(dtype)}"):
         work = case.driver.work(case)
         assert not isinstance(work, str) and not case.settings.unbuilt
         for exact in work.exactness:

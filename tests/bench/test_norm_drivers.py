@@ -7,7 +7,7 @@ from asmdnn.bench.channel_norms import NormProblem, parse
 from asmdnn.bench.judge import judge
 from asmdnn.bench.own import Own
 from asmdnn.cli.main import main
-from tests.bench.test_drivers import read
+from tests.support.cases import read
 
 PROBLEMS = [
     "--softmax --stag=abx,axb --axis=1,-1 --alg=SOFTMAX,LOGSOFTMAX --inplace=false,true 2x19x3x5",

@@ -17,8 +17,8 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import post_op_word
 from asmdnn.primitives.elementwise.eltwise import FORWARD_ALGS
 from tests.bench.test_command import run
-from tests.bench.test_drivers import read
 from tests.support import functions
+from tests.support.cases import read
 
 DIMS = (2, 17, 3, 5)
 NUMBERS = {"relu": ":0.1", "elu": ":0.5", "linear": ":2:1", "clip": ":-0.5:0.25", "clip_v2": ":-0.5:0.25",

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import warnings
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ import pytest
 from asmdnn.bench.driver import Array, Data, TensorData, Work
 from asmdnn.bench.ip_problem import IpProblem, ip_problem
 from asmdnn.bench.judge import judge
-from asmdnn.bench.options import Reader
 from asmdnn.bench.own import Own
 from asmdnn.bench.peers import mkl_library, onednn_library
 from asmdnn.cli.main import main
@@ -21,7 +19,7 @@ from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.isa.levels import AVX512_CORE_BF16
 from asmdnn.planning.host import effective_isa
 from tests.bench.test_command import run
-from tests.bench.test_drivers import read
+from tests.support.cases import read
 
 QUICK = "--max-ms-per-prb=1"
 CHAIN = "--attr-post-ops=,sum:0.5+relu:0.3,relu"
@@ -269,9 +267,7 @@ def is_there(load: Any) -> None:
 
 def agrees(words: str) -> None:
     """The peer gives numpy's answer."""
-    reader = Reader()
-    reader.read(words.split(), Path())
-    for case in reader.cases:
+    for case in read(words):
         made = case.driver.work(case)
         assert isinstance(made, Work)
         with closing(made.peer(effective_isa().name, 1)) as peer:

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from asmdnn.bench.case import prepare
-from asmdnn.bench.options import Reader
+from tests.support.cases import read
 
 SEED, COUNT = 30, 20_000
 TYPES = ("f32", "bf16", "f16")
@@ -134,9 +133,7 @@ def test_random_gradients() -> None:
     wrong: list[str] = []
     for _ in range(COUNT):
         words = KINDS[dice.random.integers(len(KINDS))](dice)
-        reader = Reader()
-        reader.read(["--threads=1", *words.split()], Path())
-        record = prepare(reader.cases[-1])()
+        record = prepare(read(f"--threads=1 {words}")[-1])()
         found[record.status] += 1
         if record.status not in ("passed", "mistrusted", "skipped"):
             wrong.append(f"{words}: {record.status}: {record.reason}")

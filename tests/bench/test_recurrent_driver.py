@@ -17,7 +17,7 @@ from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.host import effective_isa
 from tests.bench.test_command import run
-from tests.bench.test_drivers import read
+from tests.support.cases import read
 
 EVERY_CELL = "--alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU"
 EVERY_WAY = "--direction=left2right,right2left,concat,sum"

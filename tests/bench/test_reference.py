@@ -12,7 +12,7 @@ from asmdnn.bench.judge import Answer, judge
 from asmdnn.bench.problems import parse_problem
 from asmdnn.bench.taps import window_of
 from asmdnn.definitions.winograd import winograd_size
-from tests.bench.test_drivers import read
+from tests.support.cases import read
 
 
 def work(text: str, post_ops: str = "", direction: str = "FWD_B") -> ConvWork:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase, Array
 from asmdnn.bench.judge import judge
-from asmdnn.bench.options import Reader
 from asmdnn.bench.values import decoded, joined
 from asmdnn.primitives.core.description import Description
 from tests.primitives.guarded import guarded_tensors
@@ -25,13 +23,6 @@ from tests.support.plans import emulate_plan
 POISON = {1: 0x99, 2: 0x7FCD, 4: 0x7FC0DEAD}  # NaN of every type that has one, by the size of elements
 UNREAD = ("indices",)  # of maxima: nobody asks where those of padding were
 Memories = dict[str, dnn.Memory]
-
-
-def cases_of(text: str) -> list[AnyCase]:
-    """Of words of `asmdnn bench`."""
-    reader = Reader()
-    reader.read(text.split(), Path())
-    return reader.cases
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.drivers import driver_names
-from tests.conformance.kinds import KINDS, section
-from tests.conformance.running import Conforming, cases_of, naming, of_parts
+from tests.conformance.kinds import KINDS, cases, section, with_section
+from tests.conformance.running import Conforming, naming, of_parts
 from tests.primitives.guarded import in_child
 from tests.support.levels import kernel_level
 
@@ -21,13 +21,13 @@ SAMPLE, FEW = 8, 3  # cases of a kind and a level, and for what costs as much ag
 
 
 def conforming(kind: str, name: str = "cases") -> list[Conforming]:
-    return [Conforming(case) for case in cases_of(f"--{kind} {section(kind, name)}")]
+    return [Conforming(case) for case in cases(kind, name)]
 
 
 def sample(kind: str, isa: str, count: int) -> list[Conforming]:
     """So many cases, always the same, others for each level; fewer are the first of more, whose kernels are there."""
-    cases = conforming(kind)
-    return random.Random(f"{kind} {isa}").sample(cases, len(cases))[:count]
+    found = conforming(kind)
+    return random.Random(f"{kind} {isa}").sample(found, len(found))[:count]
 
 
 def check(case: Conforming, isa: str, threads: tuple[int, ...]) -> str:
@@ -138,7 +138,7 @@ def test_emulated(kind: str) -> None:
             case.run_emulated(pd)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if section(kind, "empty")])
+@pytest.mark.parametrize("kind", with_section("empty"))
 def test_of_no_elements(isa: str, kind: str) -> None:
     for case in conforming(kind, "empty"):
         with naming(case.case):
@@ -149,4 +149,5 @@ def test_of_no_elements(isa: str, kind: str) -> None:
 
 def test_every_kind_is_here() -> None:
     assert set(KINDS) == set(driver_names())
-    assert all(section(kind, name) for kind in KINDS for name in ("cases", "emulated"))
+    assert all(section(kind, name) for kind in KINDS for name in ("cases", "emulated", "sample"))
+    assert all(bool(section(kind, "exact")) != bool(section(kind, "inexact")) for kind in KINDS)

@@ -4,16 +4,15 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
-from asmdnn.bench.options import Reader
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.primitives.core.description import Description
+from tests.conformance.kinds import KINDS, cases
 
 Array = npt.NDArray[Any]
 INFERENCE, TRAINING = dnn.PropKind.forward_inference, dnn.PropKind.forward_training
@@ -144,26 +143,6 @@ WITH_POST_OPS = (*PRODUCTS, *IMAGES, *POOLINGS, *MAPS, *SUMMARIES, *NIBBLES)
 TYPED = (  # whose results may be of any type
     *{type(desc) for desc in MAPS}, dnn.PoolingForward, dnn.AdaptivePooling, dnn.ReductionForward, dnn.SoftmaxForward,
 )  # fmt: skip
-# In the words of asmdnn bench: kinds that take no post-ops, or a sum alone.
-OTHERS = """
---reorder --sdt=f32,s8 --ddt=f32,u8 --stag=abx --dtag=axb,aBx8b 2x17x3x5
---gemm 5x30:30x17 --ip --dir=BWD_D,BWD_WB mb5ic9ih3oc8
---eltwise --dir=BWD_D --alg=relu 3x19 --shuffle --axis=1 --group=4 2x16x5 --concat --axis=1 3x4x5:3x2x5 --gather 9x5:3
---scatter --alg=none,add 9x5:3
---dropout 3x19 --lrn mb2ic9ih5_ls3alpha0.5k2 --cumsum --axis=1 3x19 --topk --k=2 --axis=1 3x19
---sdpa 1x4x9x8:1x2x8x12:1x2x12x5 1x2x1x8:1x2x8x12:1x2x12x5
---rnn --prop=FWD_D,BWD_DW --alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --activation=TANH l1t2mb3sic8slc8dhc8
---alg=VANILLA_RNN --use-packed=false l1t2mb3sic8slc8dhc8
---conv --dir=BWD_D,BWD_WB --stag=axb --dtag=axb mb2ic20ih8oc24kh3 mb2ic20ih8oc24kh1
-g16mb2ic16ih8oc16kh3 g4mb2ic16ih8oc16kh3 --stag=any --dtag=any mb2ic3ih9oc24kh3
---conv --dir=BWD_D --stag=axb --dtag=axb --wtag=abx mb2ic20ih8oc24kh3 --alg=wino --wtag=any,abx mb2ic32ih8oc32kh3ph1
---deconv --dir=BWD_D,BWD_WB --stag=axb --dtag=axb mb2ic20ih5oh11oc24kh3sh2 g16mb2ic16ih5oh11oc16kh3sh2
---stag=any --dtag=abx mb2ic24ih5oh7oc3kh3
---conv --dir=BWD_D,BWD_WB --dt=bf16,f16 --stag=axb --dtag=axb mb2ic20ih8oc24kh3 --deconv mb2ic20ih5oh11oc24kh3sh2
---ip --dir=BWD_D,BWD_WB --dt=bf16,f16 --stag=any,abx --dtag=any mb5ic9ih3oc8
---lrn --dir=BWD_D --dt=bf16 --tag=axb mb2ic9ih5_ls3alpha0.5k2
---resampling --dir=BWD_D --sdt=bf16 --ddt=bf16 --tag=axb,abx mb2ic16_ih5oh10
-"""
 
 
 def gradients() -> Iterator[Description]:
@@ -220,9 +199,8 @@ def copied() -> Iterator[Description]:
 
 @cache
 def others() -> tuple[Description, ...]:
-    reader = Reader()
-    reader.read(OTHERS.split(), Path())
-    works = (case.driver.work(case) for case in reader.cases)
+    """Kinds that take no post-ops, or a sum alone."""
+    works = (case.driver.work(case) for kind in KINDS for case in cases(kind, "without post-ops"))
     return (*(work.describe()[0] for work in works), dnn.Pad(t(3, 9), t(5, 12), (1, 2)), *gradients(), *copied())
 
 

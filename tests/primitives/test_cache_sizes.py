@@ -1,18 +1,17 @@
 """Every kind of primitive is planned for every size of L2 that an engine may be given, from one byte on."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.drivers import driver_names, driver_of
-from asmdnn.bench.options import Reader
 from asmdnn.planning.codec import plan_text
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.registry import kinds
 from asmdnn.primitives.products.gemm import Gemm
+from tests.support.cases import read
 
 SIZES = (1, 2, 3, 7, 8, 15, 63, 64, 1000, 4096, 1 << 15, 1 << 21, 1 << 40, 1 << 62)
 
@@ -84,10 +83,8 @@ def examples() -> Iterator[Any]:
     """Of drivers whose primitives are not above; --rnn has one for every cell and pass."""
     known = {type(desc) for desc in DESCRIPTIONS}
     for name in driver_names():
-        reader = Reader()
         words = RECURRENT if name == "rnn" else driver_of(name).example
-        reader.read([f"--{name}", *words.split()], Path.cwd())
-        for case in reader.cases if name == "rnn" else reader.cases[:1]:
+        for case in read(f"--{name} {words}")[: None if name == "rnn" else 1]:
             desc, _ = case.driver.work(case).describe()
             if type(desc) not in known:
                 yield desc

@@ -5,20 +5,19 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.driver import TensorData
-from asmdnn.bench.options import Reader
 from asmdnn.bench.peers import onednn_library
 from asmdnn.errors import AsmdnnError
 from asmdnn.planning.host import effective_isa
 from tests.primitives.raw import Bits
 from tests.primitives.reorder_case import TYPES, prepared, run
 from tests.primitives.reorder_numbers import FLOAT8, bits, decoded, encoded, telling
+from tests.support.cases import read
 from tests.support.plans import emulate_plan
 
 PAIRS = [pytest.param(a, b, id=f"{a}-{b}") for a, b in product(TYPES.values(), repeat=2)]
@@ -98,9 +97,7 @@ def test_the_values_are_onednns(sdt: dnn.DataType, ddt: dnn.DataType) -> None:
         values = values[~np.isnan(numbers)]
     elif ddt == dnn.bf16:
         values = values[(numbers == 0) | ~(np.abs(numbers) < np.finfo(np.float32).tiny)]
-    reader = Reader()
-    reader.read(["--reorder", f"--sdt={sdt}", f"--ddt={ddt}", str(len(values))], Path())
-    (case,) = reader.cases
+    (case,) = read(f"--reorder --sdt={sdt} --ddt={ddt} {len(values)}")
     stored = values.view(sdt.numpy)
     try:
         other = case.driver.work(case).peer(effective_isa().name, 1)

@@ -3,18 +3,17 @@
 import random
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import asmdnn as dnn
 from asmdnn import environment, verbose
 from asmdnn.bench.descriptors import primitive_desc_of
-from asmdnn.bench.options import Reader
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.words import attribute_words, post_op_word
 from asmdnn.primitives.core.reports import TEMPLATE, _columns
 from tests.primitives.verbose_lines import Line, lines
+from tests.support.cases import read
 
 AVX2 = dnn.Engine(isa="avx2", threads=1)
 
@@ -136,9 +135,7 @@ def random_command(rng: random.Random) -> list[str]:
 
 
 def planned(words: list[str]) -> dnn.PrimitiveDesc:
-    reader = Reader()
-    reader.read(words, Path.cwd())
-    (case,) = reader.cases
+    (case,) = read(" ".join(words))
     return primitive_desc_of(case, AVX2)
 
 

@@ -89,6 +89,8 @@ def test_mistakes() -> None:
     dy = np.ones(dst.dims, np.float32)
     with pytest.raises(dnn.InvalidArguments, match="image must be 4 integers"):
         ops.resize_gradient(dy, (1, 2, 5))
+    with pytest.raises(dnn.InvalidArguments, match="it must have those of an image"):
+        ops.resize_gradient(np.float32(1), (), factor=2)
     with pytest.raises(dnn.InvalidArguments, match="factor must be a number above 0"):
         ops.resize_gradient(dy, (1, 2, 5, 7), factor=0)
 

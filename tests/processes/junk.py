@@ -14,6 +14,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import asmdnn as dnn
 from asmdnn.errors import LONGEST_MESSAGE
+from tests.support.ops_calls import array as array
 
 f32 = dnn.f32
 ENGINE = dnn.Engine(isa="avx2", threads=1)
@@ -114,10 +115,6 @@ def fresh(name: str) -> Any:
 
 def desc(*dims: int, tag: str = "abcdefghijkl", dtype: Any = f32) -> dnn.MemoryDesc:
     return dnn.MemoryDesc(dims, dtype, tag[: len(dims)] if tag == "abcdefghijkl" else tag)
-
-
-def array(*dims: int) -> Any:
-    return np.ones(dims, np.float32)
 
 
 def matmul_pd() -> dnn.PrimitiveDesc:

@@ -1,236 +1,86 @@
 """Valid calls of what describes primitives, in which junk is put in the place of every argument."""
 
+import inspect
+from collections.abc import Iterator
+
 import asmdnn as dnn
-from tests.processes.junk import Arguments, Call, desc
+from asmdnn.primitives.core.description import Description
+from tests.primitives import every_kind
+from tests.primitives.every_kind import INFERENCE, TRAINING, t
+from tests.processes.junk import Arguments, Call
 
 
 def descriptions() -> dict[str, Call]:
-    """What describes primitives."""
-    return {**sums_of_products(), **row_gradients(), **norm_gradients(), **moves(), **maps()}
+    """Of every public kind of primitive the small problem that gives most arguments; and gradients of forward ones."""
+    found: dict[type, Arguments] = {}
+    described = (*every_kind.WITH_POST_OPS, *every_kind.others(), *fuller(), *recurrent())
+    for desc in (each for each in described if hasattr(dnn, type(each).__name__)):
+        found[type(desc)] = max(found.get(type(desc), {}), arguments_of(desc), key=given)
+    calls = {kind.__name__: (kind, lambda arguments=arguments: dict(arguments)) for kind, arguments in found.items()}
+    return {**calls, **of_forward()}  # type: ignore[dict-item]
 
 
-def sums_of_products() -> dict[str, Call]:
-    """Convolutions and products."""
-    conv: Arguments = {
-        "src": desc(1, 2, 5, 5), "weights": desc(3, 2, 3, 3), "dst": desc(1, 3, 5, 5), "bias": desc(3),
-        "strides": (1, 1), "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1),
-        "prop_kind": dnn.PropKind.forward_inference, "algorithm": dnn.Algorithm.convolution_direct,
-    }  # fmt: skip
-    transposed = dnn.DeconvolutionForward(desc(1, 2, 3, 3), desc(3, 2, 3, 3), desc(1, 3, 5, 5))
-    ip = {"src": desc(2, 3), "weights": desc(4, 3), "dst": desc(2, 4), "bias": desc(4)}
+def arguments_of(desc: Description) -> Arguments:
+    return {name: getattr(desc, name) for name in inspect.signature(type(desc)).parameters}
+
+
+def given(arguments: Arguments) -> int:
+    return sum(value is not None and value != () for value in arguments.values())
+
+
+def fuller() -> Iterator[Description]:
+    """With tensors that may be absent."""
+    image, of_channels, heads, mask = t(2, 4, 3, 3), t(4), t(1, 2, 3, 4), t(1, 1, 3, 3)
+    affine = {"scale": of_channels, "shift": of_channels}
+    fused = {"fuse": "norm_add_relu", "src_1": image, "workspace": t(2, 4, 3, 3, dtype=dnn.u8)}
+    statistics = {"mean": of_channels, "variance": of_channels}
+    yield dnn.BatchNormForward(TRAINING, image, image, **affine, **statistics, **fused)  # type: ignore[arg-type]
+    yield dnn.GroupNormForward(TRAINING, image, image, 2, **affine, mean=t(2, 2), variance=t(2, 2))
+    rows, row = t(2, 4), t(2)
+    yield dnn.LayerNormForward(TRAINING, rows, rows, **affine, mean=row, variance=row)
+    yield dnn.LayerNormBackward(
+        rows, rows, rows, row, row, scale=of_channels, diff_scale=of_channels, diff_shift=of_channels
+    )
+    yield dnn.AttentionForward(INFERENCE, heads, heads, heads, heads, mask, 0.5, True)
+    yield dnn.AttentionBackward(*(heads,) * 7, mask=mask, scale=0.5, causal=True)
+    yield dnn.SoftmaxForward(INFERENCE, "accurate", t(2, 3), t(2, 3), 1, t(1, 3), 0.5)
+    yield dnn.Reorder(t(2, 3), t(2, 3, dtype=dnn.s8), compensation=1)
+
+
+def recurrent() -> Iterator[Description]:
+    """Of one step more than one, one layer and one direction, with all that may be absent."""
+    for cell, gates in (("VanillaRNN", 1), ("LSTM", 4), ("GRU", 3), ("LBRGRU", 3)):
+        tensors = {
+            "src_layer": t(2, 3, 5), "weights_layer": t(1, 1, 5, gates, 4), "weights_iter": t(1, 1, 4, gates, 4),
+            "dst_layer": t(2, 3, 4), "src_iter": t(1, 1, 3, 4), "bias": t(1, 1, gates + (cell == "LBRGRU"), 4),
+            "dst_iter": t(1, 1, 3, 4),
+        }  # fmt: skip
+        if cell == "LSTM":
+            tensors |= {name: t(1, 1, 3, 4) for name in ("src_iter_c", "weights_peephole", "dst_iter_c")}
+            tensors["weights_projection"] = t(1, 1, 4, 4)
+        more: Arguments = {"direction": "unidirectional_right2left", "lengths": (2, 1, 1)}
+        more |= {"activation": "relu", "alpha": 0.5} if cell == "VanillaRNN" else {}
+        yield getattr(dnn, f"{cell}Forward")(**tensors, **more, prop_kind=TRAINING)
+        tensors |= {"src_layer": t(4, 5), "dst_layer": t(4, 4)}
+        read = {name: value for name, value in tensors.items() if name not in ("dst_iter", "dst_iter_c", "bias")}
+        yield getattr(dnn, f"{cell}Backward")(
+            **read, **{f"diff_{name}": value for name, value in tensors.items()}, **more
+        )
+
+
+def of_forward() -> dict[str, Call]:
+    """The gradients that a forward primitive describes."""
+    conv = dnn.primitive_desc(dnn.ConvolutionForward(t(1, 2, 5, 5), t(3, 2, 3, 3), t(1, 3, 3, 3)))
+    transposed = dnn.primitive_desc(dnn.DeconvolutionForward(t(1, 2, 3, 3), t(3, 2, 3, 3), t(1, 3, 5, 5)))
     return {
-        "ConvolutionForward": (dnn.ConvolutionForward, lambda: conv),
-        "ConvolutionBackwardData": (dnn.ConvolutionBackwardData, lambda: gradient_of(conv)),
-        "DeconvolutionBackwardData": (
-            dnn.DeconvolutionBackwardData,
-            lambda: gradient_of(conv) | {"algorithm": dnn.Algorithm.deconvolution_direct},
-        ),
-        "ConvolutionBackwardWeights": (dnn.ConvolutionBackwardWeights, lambda: weights_gradient_of(conv)),
-        "DeconvolutionBackwardWeights": (
-            dnn.DeconvolutionBackwardWeights,
-            lambda: weights_gradient_of(conv) | {"algorithm": dnn.Algorithm.deconvolution_direct},
-        ),
         "ConvolutionBackwardWeights.of": (
-            dnn.ConvolutionBackwardWeights.of,
-            lambda: {"forward": dnn.primitive_desc(dnn.ConvolutionForward(**conv)), "diff_bias": "a"},
+            dnn.ConvolutionBackwardWeights.of, lambda: {"forward": conv, "diff_bias": "a"}
         ),
-        "DeconvolutionBackwardWeights.of": (
-            dnn.DeconvolutionBackwardWeights.of, lambda: {"forward": dnn.primitive_desc(transposed)}
-        ),
+        "DeconvolutionBackwardWeights.of": (dnn.DeconvolutionBackwardWeights.of, lambda: {"forward": transposed}),
         "ConvolutionBackwardData.of": (
-            dnn.ConvolutionBackwardData.of,
-            lambda: {"forward": dnn.primitive_desc(dnn.ConvolutionForward(**conv)), "diff_src": "nhwc"},
+            dnn.ConvolutionBackwardData.of, lambda: {"forward": conv, "diff_src": "nhwc"}
         ),
         "DeconvolutionBackwardData.of": (
-            dnn.DeconvolutionBackwardData.of, lambda: {"forward": dnn.primitive_desc(transposed), "weights": "any"}
-        ),
-        "MatMul": (
-            dnn.MatMul,
-            lambda: {"src": desc(2, 3), "weights": desc(3, 4), "dst": desc(2, 4), "bias": desc(1, 4)},
-        ),
-        "QuantizedMatMul": (
-            dnn.QuantizedMatMul,
-            lambda: {"src": desc(2, 64), "weights": dnn.MemoryDesc((32, 4), dnn.u8, "ab"), "scales": desc(2, 4),
-                     "dst": desc(2, 4), "zero_point": 8.0},
-        ),
-        "InnerProductForward": (
-            dnn.InnerProductForward,
-            lambda: {**ip, "prop_kind": dnn.PropKind.forward_training},
-        ),
-        "InnerProductBackwardData": (
-            dnn.InnerProductBackwardData,
-            lambda: {"diff_src": desc(2, 3), "weights": desc(4, 3), "diff_dst": desc(2, 4)},
-        ),
-        "InnerProductBackwardWeights": (
-            dnn.InnerProductBackwardWeights,
-            lambda: {"src": desc(2, 3), "diff_weights": desc(4, 3), "diff_dst": desc(2, 4), "diff_bias": desc(4)},
-        ),
-    }  # fmt: skip
-
-
-def gradient_of(conv: Arguments) -> Arguments:
-    """The arguments of the gradient of data, from those of the forward pass."""
-    names = {"src": "diff_src", "dst": "diff_dst"}
-    return {names.get(name, name): value for name, value in conv.items() if name not in ("bias", "prop_kind")}
-
-
-def weights_gradient_of(conv: Arguments) -> Arguments:
-    """The same of the gradient of weights."""
-    names = {"weights": "diff_weights", "bias": "diff_bias", "dst": "diff_dst"}
-    return {names.get(name, name): value for name, value in conv.items() if name != "prop_kind"}
-
-
-def row_gradients() -> dict[str, Call]:
-    """Gradients of windows, and those that need sums over a row."""
-    x = desc(4, 6)
-    return {
-        "ResamplingBackward": (
-            dnn.ResamplingBackward,
-            lambda: {
-                "alg": "linear", "diff_src": desc(1, 2, 3, 3), "diff_dst": desc(1, 2, 6, 6), "factors": (2.0, 2.0),
-                "coordinates": "half_pixel", "rounding": "floor",
-            },
-        ),
-        "LRNBackward": (
-            dnn.LRNBackward,
-            lambda: {
-                "alg": "lrn_across_channels", "src": desc(2, 6, 4), "diff_dst": desc(2, 6, 4),
-                "diff_src": desc(2, 6, 4), "local_size": 3, "alpha": 1.0, "beta": 0.75, "k": 1.0,
-                "workspace": desc(2, 6, 4),
-            },
-        ),
-        "AttentionBackward": (
-            dnn.AttentionBackward,
-            lambda: {
-                **dict.fromkeys(
-                    ("query", "key", "value", "diff_dst", "diff_query", "diff_key", "diff_value"), desc(1, 2, 4, 8)
-                ),
-                "mask": desc(1, 1, 4, 4), "scale": 0.5, "causal": True,
-            },
-        ),
-        "SoftmaxBackward": (
-            dnn.SoftmaxBackward, lambda: {"alg": "log", "dst": x, "diff_dst": x, "diff_src": x, "axis": 1}
-        ),
-        "PoolingBackward": (
-            dnn.PoolingBackward,
-            lambda: {
-                "alg": "max", "diff_src": desc(1, 2, 6, 6), "diff_dst": desc(1, 2, 3, 3), "kernel": (2, 2),
-                "strides": (2, 2), "dilations": (0, 0), "padding_l": (0, 0), "padding_r": (0, 0),
-                "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
-            },
-        ),
-    }  # fmt: skip
-
-
-def norm_gradients() -> dict[str, Call]:
-    """Gradients of what has statistics, or weights, by channels or along rows."""
-    x, rows, columns = desc(4, 6), desc(4), desc(6)
-    return {
-        "BatchNormBackward": (
-            dnn.BatchNormBackward,
-            lambda: {
-                "src": x, "diff_dst": x, "diff_src": x, **dict.fromkeys(("mean", "variance"), columns), "epsilon": 1e-5,
-                **dict.fromkeys(("scale", "diff_scale", "diff_shift"), columns), "use_global_stats": False,
-                "fuse": "norm_add_relu", "workspace": desc(4, 6, dtype=dnn.u8), "diff_src_1": x,
-            },
-        ),
-        "GroupNormBackward": (
-            dnn.GroupNormBackward,
-            lambda: {
-                "src": x, "diff_dst": x, "diff_src": x, "groups": 2, **dict.fromkeys(("mean", "variance"), desc(4, 2)),
-                "epsilon": 1e-5, **dict.fromkeys(("scale", "diff_scale", "diff_shift"), columns),
-                "use_global_stats": False,
-            },
-        ),
-        "PReLUBackward": (
-            dnn.PReLUBackward,
-            lambda: {"src": x, "weights": desc(1, 6), "diff_dst": x, "diff_src": x, "diff_weights": desc(1, 6)},
-        ),
-        "LayerNormBackward": (
-            dnn.LayerNormBackward,
-            lambda: {
-                "src": x, "diff_dst": x, "diff_src": x, "mean": rows, "variance": rows, "epsilon": 1e-5,
-                "scale": columns, "diff_scale": columns, "diff_shift": columns, "rms": False,
-            },
-        ),
-    }  # fmt: skip
-
-
-def moves() -> dict[str, Call]:
-    """What moves elements, whole or resampled."""
-    return {
-        "Reorder": (dnn.Reorder, lambda: {"src": desc(2, 3), "dst": desc(2, 3, dtype=dnn.s8), "compensation": 1}),
-        "Concat": (dnn.Concat, lambda: {"srcs": (desc(2, 3), desc(2, 4)), "dst": desc(2, 7), "axis": 1}),
-        "Dropout": (
-            dnn.Dropout,
-            lambda: {"src": desc(5, 3), "dst": desc(5, 3), "mask": desc(5, 3, dtype=dnn.u8)},
-        ),
-        "StochasticRounding": (
-            dnn.StochasticRounding,
-            lambda: {"src": desc(5, 3), "dst": desc(5, 3, dtype=dnn.bf16), "first": 4},
-        ),
-        "TreeEnsemble": (
-            dnn.TreeEnsemble,
-            lambda: {
-                "src": desc(5, 3), "nodes": desc(64, dtype=dnn.s32), "order": desc(1, 16, dtype=dnn.s32),
-                "values": desc(1, 4, 8), "base": desc(2), "dst": desc(5, 2), "trees": 3, "aggregate": "sum",
-                "mirrored": False,
-            },
-        ),
-        "Gather": (
-            dnn.Gather,
-            lambda: {"src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "dst": desc(2, 3), "axis": 0},
-        ),
-        "Scatter": (
-            dnn.Scatter,
-            lambda: {
-                "src": desc(5, 3), "indices": desc(2, dtype=dnn.s32), "updates": desc(2, 3), "dst": desc(5, 3),
-                "axis": 0, "alg": "add",
-            },
-        ),
-        "Pad": (
-            dnn.Pad,
-            lambda: {"src": desc(2, 3), "dst": desc(3, 5), "before": (1, 1), "mode": "constant", "value": 2.0},
-        ),
-        "SumForward": (
-            dnn.SumForward, lambda: {"srcs": (desc(2, 3), desc(2, 3)), "dst": desc(2, 3), "scales": (1.0, 2.0)}
-        ),
-        "ResamplingForward": (
-            dnn.ResamplingForward,
-            lambda: {"alg": "linear", "src": desc(1, 2, 3, 4), "dst": desc(1, 2, 6, 8), "factors": (2.0, 2.0),
-                     "coordinates": "half_pixel", "rounding": "floor"},
-        ),
-        "Shuffle": (
-            dnn.Shuffle,
-            lambda: {"src": desc(2, 6), "dst": desc(2, 6), "axis": 1, "group_size": 3,
-                     "prop_kind": dnn.PropKind.forward_training},
-        ),
-    }  # fmt: skip
-
-
-def maps() -> dict[str, Call]:
-    """Functions of elements and of windows."""
-    pool: Arguments = {
-        "alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 3, 3), "kernel": (3, 3), "strides": (2, 2),
-        "dilations": (0, 0), "padding_l": (1, 1), "padding_r": (1, 1), "indices": desc(1, 2, 3, 3, dtype=dnn.s32),
-    }  # fmt: skip
-    eltwise: Arguments = {"alg": "relu", "alpha": 0.5, "beta": 0.0}
-    return {
-        "PoolingForward": (dnn.PoolingForward, lambda: pool),
-        "AdaptivePooling": (
-            dnn.AdaptivePooling,
-            lambda: {"alg": "max", "src": desc(1, 2, 5, 5), "dst": desc(1, 2, 2, 2), "indices": None},
-        ),
-        "BinaryForward": (
-            dnn.BinaryForward,
-            lambda: {"alg": "select", "src0": desc(2, 2), "src1": desc(1, 2), "dst": desc(2, 2), "src2": desc(2, 2)},
-        ),
-        "EltwiseForward": (
-            dnn.EltwiseForward,
-            lambda: {"prop_kind": dnn.PropKind.forward_training, "src": desc(2, 2), "dst": desc(2, 2), **eltwise},
-        ),
-        "EltwiseBackward": (
-            dnn.EltwiseBackward,
-            lambda: {"data": desc(2, 2), "diff_dst": desc(2, 2), "diff_src": desc(2, 2), **eltwise},
+            dnn.DeconvolutionBackwardData.of, lambda: {"forward": transposed, "weights": "any"}
         ),
     }  # fmt: skip

@@ -4,15 +4,7 @@ from pathlib import Path
 
 import asmdnn as dnn
 from tests.network import junk_networks
-from tests.processes import (
-    junk,
-    junk_along,
-    junk_descriptions,
-    junk_functions,
-    junk_gradients,
-    junk_layers,
-    junk_values,
-)  # fmt: skip
+from tests.processes import junk, junk_descriptions, junk_functions, junk_values
 from tests.processes.junk import Call
 
 
@@ -20,9 +12,7 @@ def entries(directory: Path) -> dict[str, Call]:
     """Files lie in the directory."""
     dnn.write_pack(directory / "valid.pack", [junk.matmul_pd()])
     return {
-        **junk_descriptions.descriptions(), **junk_layers.described(), **junk_along.described(),
+        **junk_descriptions.descriptions(), **junk_functions.functions(),
         **junk_values.values(), **junk_values.more(), **junk_values.primitives(directory),
-        **junk_functions.functions(), **junk_layers.called(), **junk_along.called(),
-        **junk_gradients.called(),
         **junk_networks.calls(directory),
     }  # fmt: skip

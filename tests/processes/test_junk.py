@@ -24,7 +24,7 @@ from tests.processes.public import public_callables, public_methods
 GROUPS = 8  # of entries: a test each
 SHARE = 8  # of junk: each parameter meets one in so many, and all of it in the sweep
 CALLS, SAMPLED = 20_000, 2_000  # random ones, with junk for one argument or more
-ADDRESS_SPACE_BYTES = 8 << 30
+FURTHER_BYTES = 8 << 30  # of address space; these tests take 0.4 GiB of it
 SHARE_OF_VALID = 0.3  # of what replaces an argument: a valid value of some other parameter
 
 
@@ -35,9 +35,14 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
 
 @pytest.fixture(scope="module", autouse=True)
 def _memory() -> Iterator[None]:
-    """A limit, so that what asks for all of it fails at once."""
+    """A limit, so that what asks for all of it fails at once.
+
+    Beyond what is mapped: other tests of the process may have left threads, and libraries with arenas of their own.
+    """
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE_BYTES, limits[1]))
+    mapped_pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = mapped_pages * resource.getpagesize() + FURTHER_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limits[1]))
     yield
     resource.setrlimit(resource.RLIMIT_AS, limits)
 

@@ -41,6 +41,7 @@ def no_letters(*_: object) -> str:
 Candidates = Callable[[Any, Attr, Engine], Iterator[tuple[str, Plan]]]
 AnyBatch = Callable[[Any, Attr], str]
 Guard = Callable[[Any, Mapping[str, Memory]], None]
+Limits = Callable[[Any], Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Kind:
     transformed: the tensors whose format may be one that transforms elements.  summed: those that may have sums of
     columns after them.  packed: those whose elements may share a byte.  guard: of a description and the
     memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range.
+    limits: of a description, if that is all that its guard refuses: integers of these tensors are from -limit to
+    limit - 1.
     any_batch: of a description and attributes, why there are no plans for deterministic="batch", "" if there are.
     rounds: whether dst may be rounded at random.
     letters: of a description, a tensor's name and desc, the letters of its dims where its format is printed.
@@ -63,6 +66,7 @@ class Kind:
     transformed: tuple[str, ...] = ()
     candidates: Candidates | None = None
     guard: Guard | None = None
+    limits: Limits | None = None
     any_batch: AnyBatch = refused
     letters: Letters = no_letters
     summed: tuple[str, ...] = ()

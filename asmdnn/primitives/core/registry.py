@@ -1,50 +1,30 @@
-"""All kinds of primitives: a new one is its folder, with a kind.py that has its KINDS, and its name here.
+"""All kinds of primitives: a new one is its folder, with a kind.py that has its KINDS, found by being there.
 
 The planners of a folder are imported when the first of its primitives is asked for: importing all of them would make
 `import asmdnn` take half as long again.
 """
 
+import os
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
+from asmdnn import primitives
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.forking import importing
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.implementation import Planner
 from asmdnn.primitives.core.kind import Kind
 
-FOLDERS = (
-    "convolution",
-    "deconvolution",
-    "convolution_backward",
-    "row_gradients",
-    "pooling_backward",
-    "channel_gradients",
-    "products",
-    "inner_product",
-    "elementwise",
-    "reorder",
-    "shuffle",
-    "recurrent",
-    "softmax",
-    "pooling",
-    "concat",
-    "gather",
-    "scatter",
-    "dropout",
-    "stochastic_rounding",
-    "tree_ensemble",
-    "resampling",
-    "sum",
-    "normalization",
-    "reduction",
-    "topk",
-    "attention",
-    "quantized",
-)
 ROUNDING = "stochastic_rounding"
 KEPT_CLASSES = 256  # of what users pass, which may be of any class
+
+
+@cache
+def folders() -> tuple[str, ...]:
+    """Those that have kinds: all with a kind.py but this one, which has the class."""
+    found = (entry for entry in os.scandir(primitives.__path__[0]) if os.path.exists(f"{entry.path}/kind.py"))
+    return tuple(sorted(entry.name for entry in found if entry.name != "core"))
 
 
 @cache
@@ -58,14 +38,14 @@ def kinds_in(folder: str) -> dict[type, Kind]:
 @cache
 def kinds() -> dict[type, Kind]:
     """All of them, by description: every folder is imported, and so is every class of specs."""
-    return {description: kind for folder in FOLDERS for description, kind in kinds_in(folder).items()}
+    return {description: kind for folder in folders() for description, kind in kinds_in(folder).items()}
 
 
 @lru_cache(KEPT_CLASSES)
 def kind_described_by(description: type) -> Kind | None:
     """The kind of a class; None if it describes no primitive.  It is looked for in its own folder first."""
     own = description.__module__.split(".")
-    for folder in sorted(FOLDERS, key=lambda folder: folder not in own):
+    for folder in sorted(folders(), key=lambda folder: folder not in own):
         if description in kinds_in(folder):
             return kinds_in(folder)[description]
     return None

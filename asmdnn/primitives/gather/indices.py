@@ -1,4 +1,4 @@
-"""What indices may be, checked before a call that goes by them."""
+"""Tensors of what goes by indices, and what indices may be, checked before a call."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -7,7 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import InvalidArguments
-from asmdnn.memory import Memory
+from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.primitives.concat.concat import axis_of
+from asmdnn.primitives.shapes.tensors import check_descs
+from asmdnn.types import s32
 
 NO_AXIS = 64  # in the place of one: no tensor has so many
 
@@ -16,9 +19,41 @@ class ByIndex(Protocol):
     """What has indices: a gather, a scatter."""
 
     @property
+    def src(self) -> MemoryDesc: ...
+    @property
+    def indices(self) -> MemoryDesc: ...
+    @property
     def limit(self) -> int: ...
     @property
     def axis(self) -> int: ...
+
+
+def settle(desc: ByIndex, kind: str, tensors: tuple[str, ...], parts: str) -> None:
+    """Check the tensors, of which `parts` has what indices choose, and count the axis from the front.
+
+    Raises InvalidArguments.
+    """
+    check_descs(desc, *tensors)
+    src, indices = desc.src, desc.indices
+    if indices.dtype != s32:
+        raise InvalidArguments(f"indices are {indices.dtype}, they must be s32")
+    for name, tensor in ((name, getattr(desc, name)) for name in tensors):
+        if tensor.is_any and name != "dst":
+            raise InvalidArguments(f"{name} has the format any, a {kind} needs a real one")
+        if tensor.dtype != src.dtype and name != "indices":
+            raise InvalidArguments(f"{name} is {tensor.dtype}, it must have the type of src, {src.dtype}")
+    object.__setattr__(desc, "axis", axis_of(desc.axis, src.ndims))
+    wanted = (*src.dims[: desc.axis], *indices.dims, *src.dims[desc.axis + 1 :])
+    found = getattr(desc, parts).dims
+    if found != wanted:
+        raise InvalidArguments(f"{parts} has dims {found}, those of src and indices make it {wanted}")
+    if not desc.limit and indices.nelems():
+        raise InvalidArguments(f"axis {desc.axis} of src has no elements, indices must have none either")
+
+
+def limits(desc: ByIndex) -> dict[str, int]:
+    """Of the integers of a call, by tensor."""
+    return {"indices": desc.limit}
 
 
 def check_memories(desc: ByIndex, memories: Mapping[str, Memory]) -> None:

@@ -6,10 +6,8 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.generators.move.scatter import REDUCTIONS
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg
-from asmdnn.primitives.concat.concat import axis_of
-from asmdnn.primitives.shapes.tensors import check_descs
+from asmdnn.primitives.gather.indices import settle
 from asmdnn.records import dataclass
-from asmdnn.types import s32
 
 Reduction = Literal["none", "add", "mul", "max", "min"]
 MOVES: Reduction = "none"
@@ -39,27 +37,9 @@ class Scatter:
 
     def __post_init__(self) -> None:
         check_alg("Scatter.alg", self.alg, ALGORITHMS)
-        check_descs(self, "src", "indices", "updates", "dst")
-        for name, desc in (("src", self.src), ("indices", self.indices), ("updates", self.updates)):
-            if desc.is_any:
-                raise InvalidArguments(f"{name} has the format any, a scatter needs a real one")
-        if self.indices.dtype != s32:
-            raise InvalidArguments(f"indices are {self.indices.dtype}, they must be s32")
-        for name, desc in (("updates", self.updates), ("dst", self.dst)):
-            if desc.dtype != self.src.dtype:
-                raise InvalidArguments(f"{name} is {desc.dtype}, it must have the type of src, {self.src.dtype}")
-        object.__setattr__(self, "axis", axis_of(self.axis, self.src.ndims))
-        self._check_dims()
-
-    def _check_dims(self) -> None:
-        dims = self.src.dims
-        wanted = (*dims[: self.axis], *self.indices.dims, *dims[self.axis + 1 :])
-        if self.updates.dims != wanted:
-            raise InvalidArguments(f"updates has dims {self.updates.dims}, those of src and indices make it {wanted}")
-        if self.dst.dims != dims:
-            raise InvalidArguments(f"dst has dims {self.dst.dims}, src has {dims}: they must be equal")
-        if not self.limit and self.indices.nelems():
-            raise InvalidArguments(f"axis {self.axis} of src has no elements, indices must have none either")
+        settle(self, "scatter", ("src", "indices", "updates", "dst"), parts="updates")
+        if self.dst.dims != self.src.dims:
+            raise InvalidArguments(f"dst has dims {self.dst.dims}, src has {self.src.dims}: they must be equal")
 
     @property
     def limit(self) -> int:

@@ -2,7 +2,7 @@
 
 from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
-from asmdnn.primitives.gather.indices import check_memories
+from asmdnn.primitives.gather.indices import check_memories, limits
 from asmdnn.primitives.scatter import scatter
 from asmdnn.primitives.scatter.description import Scatter
 
@@ -12,4 +12,4 @@ def words(desc: Scatter) -> Words:
     return Words("scatter", f"axis:{desc.axis} alg:{desc.alg}", problem)
 
 
-KINDS = (Kind(Scatter, (scatter.plans,), words, any_batch=by_rows, guard=check_memories),)
+KINDS = (Kind(Scatter, (scatter.plans,), words, any_batch=by_rows, guard=check_memories, limits=limits),)
