@@ -47,31 +47,9 @@ if TYPE_CHECKING:
     from asmdnn.asm.timing import Timing, bench
 
 __all__ = [
-    "CFunction",
-    "FunctionBuilder",
-    "Label",
-    "Mismatch",
-    "OutOfRegisters",
-    "Pointer",
-    "Register",
-    "RegisterFile",
-    "Timing",
-    "bench",
-    "exact",
-    "forms",
-    "function",
-    "high8",
-    "instructions",
-    "low32",
-    "mem",
-    "rd_sae",
-    "register",
-    "rn_sae",
-    "ru_sae",
-    "rz_sae",
-    "sae",
-    "ulp",
-    "within",
+    "CFunction", "FunctionBuilder", "Label", "Mismatch", "OutOfRegisters", "Pointer", "Register", "RegisterFile",
+    "Timing", "bench", "exact", "forms", "function", "high8", "instructions", "low32", "mem", "rd_sae", "register",
+    "rn_sae", "ru_sae", "rz_sae", "sae", "ulp", "within",
 ]  # fmt: skip
 
 LATER = {

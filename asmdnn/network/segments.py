@@ -48,28 +48,10 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass, replace
 
 REWRITES = (
-    biases_as_floats,
-    summed_as_floats,
-    scales_apart,
-    integers_kept,
-    without_no_ops,
-    casts_first,
-    padded_within,
-    pooled_within,
-    unfolded,
-    untiled,
-    taken,
-    products,
-    with_batches,
-    recognised,
-    layers_normalised,
-    looked_up,
-    as_numbers,
-    grouped_norms,
-    shuffled,
-    attended,
-    sunk,
-)
+    biases_as_floats, summed_as_floats, scales_apart, integers_kept, without_no_ops, casts_first, padded_within,
+    pooled_within, unfolded, untiled, taken, products, with_batches, recognised, layers_normalised, looked_up,
+    as_numbers, grouped_norms, shuffled, attended, sunk,
+)  # fmt: skip
 MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters
 
 

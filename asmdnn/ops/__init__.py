@@ -104,54 +104,17 @@ if TYPE_CHECKING:
 MODULES = {
     "adaptive_gradients": ("adaptive_avg_pool_gradient", "adaptive_max_pool_gradient"),
     "batch_gradients": ("batch_norm_gradient",),
-    "lookup_gradients": (
-        "embedding_gradient",
-        "gather_gradient",
-        "scatter_gradient",
-        "topk_gradient",
-    ),
-    "map_gradients": (
-        "binary_gradient",
-        "eltwise_gradient",
-        "prelu_gradient",
-        "select_gradient",
-    ),
-    "move_gradients": (
-        "concat_gradient",
-        "expand_gradient",
-        "pad_gradient",
-        "slice_gradient",
-        "split_gradient",
-    ),
-    "product_gradients": (
-        "inner_product_input_gradient",
-        "inner_product_weight_gradient",
-        "matmul_gradient",
-    ),
-    "sum_gradients": (
-        "cumsum_gradient",
-        "dropout_gradient",
-        "reduce_gradient",
-        "weighted_sum_gradient",
-    ),
-    "pool_gradients": (
-        "avg_pool_gradient",
-        "max_pool_gradient",
-    ),
+    "lookup_gradients": ("embedding_gradient", "gather_gradient", "scatter_gradient", "topk_gradient"),
+    "map_gradients": ("binary_gradient", "eltwise_gradient", "prelu_gradient", "select_gradient"),
+    "move_gradients": ("concat_gradient", "expand_gradient", "pad_gradient", "slice_gradient", "split_gradient"),
+    "product_gradients": ("inner_product_input_gradient", "inner_product_weight_gradient", "matmul_gradient"),
+    "sum_gradients": ("cumsum_gradient", "dropout_gradient", "reduce_gradient", "weighted_sum_gradient"),
+    "pool_gradients": ("avg_pool_gradient", "max_pool_gradient"),
     "attending": ("attention", "attention_gradient"),
-    "conv": (
-        "conv1d",
-        "conv2d",
-        "conv3d",
-        "conv_transpose1d",
-        "conv_transpose2d",
-        "conv_transpose3d",
-    ),
+    "conv": ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
     "conv_weights": ("pack_conv_transpose_weights", "pack_conv_weights"),
     "conv_gradients": (
-        "conv_input_gradient",
-        "conv_transpose_input_gradient",
-        "conv_transpose_weight_gradient",
+        "conv_input_gradient", "conv_transpose_input_gradient", "conv_transpose_weight_gradient",
         "conv_weight_gradient",
     ),
     "elementwise": ("binary", "eltwise", "select"),
@@ -168,16 +131,12 @@ MODULES = {
     "reduction": ("cumsum", "reduce"),
     "resampling": ("resize", "resize_gradient"),
     "row_gradients": (
-        "group_norm_gradient",
-        "layer_norm_gradient",
-        "log_softmax_gradient",
-        "rms_norm_gradient",
-        "softmax_gradient",
+        "group_norm_gradient", "layer_norm_gradient", "log_softmax_gradient", "rms_norm_gradient", "softmax_gradient",
     ),
     "slopes": ("prelu",),
     "softmaxes": ("log_softmax", "softmax"),
     "sum": ("weighted_sum",),
-}
+}  # fmt: skip
 KINDS = f"{__name__}.kinds"
 PLACES = {name: module for module, names in MODULES.items() for name in names}
 

@@ -47,23 +47,8 @@ class ArrayCall:
     """
 
     __slots__ = (
-        "_in_place",
-        "_labels",
-        "_last",
-        "_packer",
-        "_places",
-        "_primitive",
-        "_program",
-        "_read",
-        "_result",
-        "_sizes",
-        "_written_bytes",
-        "addresses_of",
-        "copied",
-        "dims",
-        "kept_bytes",
-        "target",
-        "used",
+        "_in_place", "_labels", "_last", "_packer", "_places", "_primitive", "_program", "_read", "_result", "_sizes",
+        "_written_bytes", "addresses_of", "copied", "dims", "kept_bytes", "target", "used",
     )  # fmt: skip
 
     def __init__(

@@ -58,23 +58,8 @@ def test_values() -> None:
 
 
 OPERATIONS = (
-    "ADD",
-    "SUB",
-    "AND",
-    "OR",
-    "XOR",
-    "IMUL",
-    "SHL",
-    "SHR",
-    "SAR",
-    "MOV",
-    "INC",
-    "DEC",
-    "LEA",
-    "CMOVZ",
-    "JNZ",
-    "JB",
-)
+    "ADD", "SUB", "AND", "OR", "XOR", "IMUL", "SHL", "SHR", "SAR", "MOV", "INC", "DEC", "LEA", "CMOVZ", "JNZ", "JB",
+)  # fmt: skip
 
 
 def random_program(random: np.random.Generator, asm: Any) -> None:

@@ -17,29 +17,10 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.records import replace
 
 MODULES = (
-    "convolutions",
-    "products",
-    "views",
-    "scatters",
-    "pooling",
-    "rows",
-    "recurrent",
-    "padding",
-    "resizing",
-    "attention",
-    "channels",
-    "along",
-    "orders",
-    "casts",
-    "dequantising",
-    "dynamic",
-    "few_bits",
-    "trees",
-    "states",
-    "gradients",
-    "training",
-    "trained_recurrent",
-)
+    "convolutions", "products", "views", "scatters", "pooling", "rows", "recurrent", "padding", "resizing", "attention",
+    "channels", "along", "orders", "casts", "dequantising", "dynamic", "few_bits", "trees", "states", "gradients",
+    "training", "trained_recurrent",
+)  # fmt: skip
 
 
 BYTES = (np.uint8, np.int8, np.bool_)  # in which kernels store values
