@@ -23,12 +23,9 @@ SET_BY_OTHERS = {
 }
 # Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
 OPTIONS = (
-    "asmdnn/ops/",
-    "asmdnn/network/loading.py",
-    "asmdnn/network/building.py",
-    "asmdnn/network/learning.py",
+    "asmdnn/ops/", "asmdnn/network/loading.py", "asmdnn/network/building.py", "asmdnn/network/learning.py",
     "asmdnn/ukernel/",
-)
+)  # fmt: skip
 
 # Constants of the machine and of types, and the one file that has each.
 DEFINED_IN = {

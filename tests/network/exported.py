@@ -307,18 +307,6 @@ def swin() -> bytes:
 GRAPHS = {
     build.__name__: build
     for build in (
-        vit,
-        bert,
-        unet,
-        mobilenet_v3,
-        yolo,
-        crnn,
-        gru,
-        convnext,
-        gpt,
-        whisper,
-        diffusion,
-        super_resolution,
-        swin,
+        vit, bert, unet, mobilenet_v3, yolo, crnn, gru, convnext, gpt, whisper, diffusion, super_resolution, swin,
     )
-}
+}  # fmt: skip

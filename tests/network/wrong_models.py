@@ -51,20 +51,9 @@ NUMBERS = (
 REALS = (0.0, -1.0, 0.5, 1e30, -1e38, float("nan"), float("inf"), -float("inf"), 1e-45)
 TYPES = tuple(wire.CODES)
 WORDS = (
-    "",
-    "x",
-    "none",
-    "linear",
-    "nearest",
-    "SAME_LOWER",
-    "wrap",
-    "reverse",
-    "ij,jk",
-    "...i->i",
-    "ii->i",
-    "Relu",
+    "", "x", "none", "linear", "nearest", "SAME_LOWER", "wrap", "reverse", "ij,jk", "...i->i", "ii->i", "Relu",
     "tf_crop_and_resize",
-)
+)  # fmt: skip
 NAMES = ("axis", "axes", "perm", "pads", "alpha", "epsilon", "kernal_shape", "to", "mode", "keepdims", "k")
 KINDS = ("an integer", "integers", "a number", "numbers", "a text", "texts", "a tensor", "a graph")
 RAN = "ran"

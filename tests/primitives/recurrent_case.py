@@ -19,11 +19,8 @@ from tests.primitives.guarded import guarded_memory, in_child
 Array = npt.NDArray[np.float32]
 Arrays = dict[str, Array]
 LEFT2RIGHT, RIGHT2LEFT, CONCAT, SUM = DIRECTIONS = (
-    "unidirectional_left2right",
-    "unidirectional_right2left",
-    "bidirectional_concat",
-    "bidirectional_sum",
-)
+    "unidirectional_left2right", "unidirectional_right2left", "bidirectional_concat", "bidirectional_sum",
+)  # fmt: skip
 CELLS = (dnn.VanillaRNNForward, dnn.LSTMForward, dnn.GRUForward, dnn.LBRGRUForward)
 NAMES = {
     "vanilla_rnn": "VANILLA_RNN",

@@ -163,12 +163,10 @@ def test_groups_of_eight_by_ymm_registers(problem: str, words: str) -> None:
 @pytest.mark.parametrize(
     "problem",
     [
-        "g6mb1ic48ih7oc48oh7kh3ph1",
-        "g6mb1ic48ih14oc48oh7kh5sh2ph2",
-        "g6mb1ic48ih9oc48oh5kh3sh2ph1",
+        "g6mb1ic48ih7oc48oh7kh3ph1", "g6mb1ic48ih14oc48oh7kh5sh2ph2", "g6mb1ic48ih9oc48oh5kh3sh2ph1",
         "g3mb1ic24ih14oc24oh7kh3sh2ph1",
     ],
-)
+)  # fmt: skip
 def test_groups_of_eight_by_zmm_registers(problem: str) -> None:
     """Without strides, by wide kernels, in short rows, and where a group is left alone."""
     case = case_of(f"{problem} any any - -")
