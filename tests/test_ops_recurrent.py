@@ -179,7 +179,7 @@ WEIGHTS = {
         (lambda: dnn.ops.gru(SRC, {**WEIGHTS, "weights_peephole": SRC}), "weights has 'weights_peephole', of gru"),
         (lambda: dnn.ops.gru(SRC, WEIGHTS), r"weights_layer has dims\[3\] of 4, the cell has 3 gates"),
         (lambda: dnn.ops.lstm(SRC[0, 0], WEIGHTS), "they must have 5, and 2 or 3"),
-        (lambda: dnn.ops.lstm(SRC.astype(float), WEIGHTS), "src_layer has dtype float64"),
+        (lambda: dnn.ops.lstm(SRC.astype(float), WEIGHTS), "src has dtype float64"),
         (lambda: dnn.ops.lstm(SRC, WEIGHTS, lengths=3), "lengths must be a sequence of integers, not 3"),  # type: ignore[arg-type]
         (lambda: dnn.ops.lstm(SRC, WEIGHTS, lengths=[1, 2, 3]), "lengths has a 3, src_layer has 2 steps"),
         (lambda: dnn.ops.lstm(SRC, WEIGHTS, direction=[]), "direction must be one of"),  # type: ignore[arg-type]

@@ -102,6 +102,13 @@ def image_dims(value: Sequence[int] | None, ndims: int) -> tuple[int, ...] | Non
     return dims
 
 
+def aligned(name: str, array: AnyArray) -> AnyArray:
+    """The array.  Raises InvalidArguments where no kernel may read it: the caller names it, who knows what it is."""
+    if not array.flags.aligned:
+        raise InvalidArguments(f"{name} is not aligned to the element's {array.itemsize} bytes: copy it")
+    return array
+
+
 def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
     """One integer, or a sequence of them, as a tuple."""
     try:

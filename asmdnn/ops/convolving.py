@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain
+from asmdnn.ops.arguments import F32, AnyArray, Array, aligned, as_f32, chain_of, output, packed_or_plain
 from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, any_format, description, plain_weights
 from asmdnn.ops.data_format import channels_second, into_last, is_last
@@ -136,8 +136,7 @@ def check_array(name: str, array: AnyArray, ndim: int, is_packed: bool) -> None:
     """Rank and alignment of an input, or InvalidArguments."""
     if not is_packed and array.ndim != ndim:
         raise InvalidArguments(f"{name} has {array.ndim} dims, {ndim} are needed")
-    if not array.flags.aligned:
-        raise InvalidArguments(f"{name} is not aligned to the element's 4 bytes: copy it")
+    aligned(name, array)
 
 
 def check_output(out: Array | None, desc: MemoryDesc, attr: Attr) -> None:

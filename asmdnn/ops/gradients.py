@@ -10,7 +10,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, aligned
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
 from asmdnn.ops.typed import kind_of, numpy_type, typed, typed_output
 from asmdnn.primitives.core.description import Description
@@ -27,11 +27,11 @@ find = calls.entries.get
 
 
 def floats(label: str, value: Any) -> AnyArray:
-    """An array of f32, bf16 or f16; other types are refused, and numbers of Python become float32."""
+    """An aligned array of f32, bf16 or f16; other types are refused, and numbers of Python become float32."""
     array = typed(label, value)
     if kind_of(array) not in FLOATS:
         raise InvalidArguments(f"{label} has dtype {array.dtype}, convert it to float32")
-    return array
+    return aligned(label, array)
 
 
 def gradient(

@@ -8,7 +8,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, aligned
 from asmdnn.ops.calls import memory_at
 from asmdnn.ops.moves import delivered, memory_of, run, target
 from asmdnn.ops.typed import typed, typed_output
@@ -45,7 +45,7 @@ def gather(x: Any, indices: Any, axis: int = 0, *, out: Any = None, engine: Engi
 
 def embedding(table: Any, indices: Any, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
     """table[indices]: a row of the matrix for each index; see `gather`.  Raises InvalidArguments."""
-    rows = typed("table", table)
+    rows = aligned("table", typed("table", table))
     if rows.ndim != 2:
         raise InvalidArguments(f"table has {rows.ndim} dims, it must be a matrix, a row for each index")
     return gather(rows, indices, 0, out=out, engine=engine)

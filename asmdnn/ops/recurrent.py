@@ -10,7 +10,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import F32, AnyArray
+from asmdnn.ops.arguments import F32, AnyArray, aligned
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.ops.typed import kind_of, numpy_type, typed
@@ -170,7 +170,8 @@ def argument_of(name: str, value: Any) -> tuple[AnyArray, object]:
     """The storage of an argument, and what a call depends on: the format of packed ones, else shape, strides, type."""
     if type(value) is Memory:
         return value.array, value.desc
-    array = typed(name, value)
+    label = "src" if name == "src_layer" else name  # as callers know it
+    array = aligned(label, typed(label, value))
     plain = array.shape, array.strides
     return array, plain if array.dtype is F32 else (*plain, array.dtype)
 

@@ -85,7 +85,7 @@ CONTAINERS: dict[str, Any] = {
     "long ints": (10**5000, 1), "nans": [math.nan], "strings": ["a", "b"], "nones": [None, None],
     "object": object(), "class": int, "function": len, "module": math, "slice": slice(3), "ellipsis": ...,
     "generator": "GENERATOR", "range": range(3), "long range": range(10**12),
-    "no end": "COUNT", "odd keys": {3: 4}, "masks": {"src": 10**5000},
+    "arrays": (np.ones((4, 6), np.float32),) * 2, "no end": "COUNT", "odd keys": {3: 4}, "masks": {"src": 10**5000},
 }  # fmt: skip
 ARRAYS: dict[str, Any] = {
     "array": np.ones((2, 2), np.float32), "no dims": np.float32(1).reshape(()), "empty array": np.ones((0, 3), "f4"),
