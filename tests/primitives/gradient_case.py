@@ -1,4 +1,4 @@
-"""What every gradient must pass: its definition, equal bits for all numbers of threads, pages that fault."""
+"""What every gradient must pass: its definition, equal bits for all numbers of threads."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,9 +8,8 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.primitives.core.description import Description
 from tests.primitives.conv_case import MACHINE
-from tests.primitives.guarded import check_at_pages, guarded_tensors
-from tests.primitives.tensors import assert_within, filling, holding, read
-from tests.support.plans import emulate_plan, proved_desc
+from tests.primitives.tensors import assert_within, holding, read
+from tests.support.plans import proved_desc
 
 Arrays = Mapping[str, np.ndarray]  # by the names of arguments
 Results = Mapping[str, Any]
@@ -51,22 +50,3 @@ def check(desc: Description, arrays: Arrays, wanted: Results, isa: str, toleranc
         for name, values in results[0].items():
             assert other[name].tobytes() == values.tobytes(), f"{name} depends on the number of threads"
     return proved(desc, isa)
-
-
-def check_emulated(desc: Description, arrays: Arrays, wanted: Results, isa: str, tolerance: Any = 0.0) -> None:
-    pd = proved(desc, isa)
-    memories = memories_of(pd, arrays)
-    emulate_plan(pd.plan, memories)
-    assert_results({name: read(memories[name]) for name in pd.plan.outputs}, wanted, tolerance)
-
-
-def check_guarded(desc: Description, arrays: Arrays, wanted: Results, isa: str, tolerance: Any = 0.0) -> None:
-    """With every tensor at the start, then at the end of its pages, and inputs that cannot be written."""
-    primitive = dnn.Primitive(proved(desc, isa))
-
-    def run(at_end: bool) -> None:
-        memories = guarded_tensors(primitive.pd.plan, at_end, filling(arrays))
-        primitive.execute(**memories)
-        assert_results({name: read(memories[name]) for name in wanted}, wanted, tolerance)
-
-    check_at_pages(run)

@@ -8,7 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.records import replace
 from tests.primitives.conv_case import layout
-from tests.primitives.gradient_case import check, check_emulated, check_guarded
+from tests.primitives.gradient_case import check
 
 ROUND = 2.0**-24
 SHAPES = [((3, 19, 4, 5), tag) for tag in ("abcd", "acdb", "aBcd8b", "any")] + [((6, 9), "ab"), ((2, 3, 40), "acb")]
@@ -138,20 +138,6 @@ def prelu(tag: str, of_weights: tuple[int, ...]) -> Any:
 def test_prelu(isa: str, tag: str, of_weights: tuple[int, ...]) -> None:
     pd = check(*prelu(tag, of_weights), isa, ROUND * 1024)
     assert pd.implementation == f"prelu:{isa}"
-
-
-def test_guard_pages(isa: str) -> None:
-    check_guarded(*batch_norm((3, 19, 4, 5), "acdb"), isa, ROUND * 1024)
-    for fuse in ("norm_relu", "norm_add_relu"):
-        check_guarded(*fused(batch_norm((3, 19, 4, 5), "acdb"), fuse), isa, ROUND * 1024)
-    check_guarded(*group_norm((3, 12, 4, 5), 4, "acdb"), isa, ROUND * 1024)
-    check_guarded(*prelu("acdb", (1, 19, 1, 1)), isa, ROUND * 1024)
-
-
-@pytest.mark.emulated("avx512_core")
-def test_emulated() -> None:
-    check_emulated(*batch_norm((3, 19, 4, 5), "abcd"), "avx512_core", ROUND * 1024)
-    check_emulated(*group_norm((2, 8, 3, 5), 4, "abcd"), "avx512_core", ROUND * 1024)
 
 
 X, C, N = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((2, 8, 3), (8,), (2,)))

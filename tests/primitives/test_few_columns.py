@@ -6,7 +6,6 @@ import pytest
 import asmdnn as dnn
 from asmdnn.generators.dot.dots import columns_at_once
 from asmdnn.isa.dot import F32, dot_level
-from tests.primitives.guarded import check_at_pages, guarded_tensors
 from tests.primitives.matmul_case import MACHINE, MatmulCase, check, make_data, planned, run
 from tests.primitives.tensors import holding, read
 from tests.primitives.typed_case import TypedCase
@@ -81,20 +80,6 @@ def test_operands_of_post_ops(isa: str) -> None:
     by_column, whole = (x for name, x in given.items() if name not in ("src", "weights", "dst", "bias"))
     wanted = (given["src"] @ given["weights"] + given["bias"]) * by_column + whole
     assert np.array_equal(read(memories["dst"]), wanted)
-
-
-def test_neighbours_of_guard_pages(isa: str) -> None:
-    """The last element of the last row may be the last one of a page."""
-    for case in (COLUMNS[0], COLUMNS[4], ROWS[1]):
-        primitive = dnn.Primitive(planned(case, isa))
-
-        def fill(name: str, memory: dnn.Memory) -> None:
-            memory.array[...] = 1.0
-
-        def go(at_end: bool, primitive: dnn.Primitive = primitive) -> None:
-            primitive.execute(**guarded_tensors(primitive.pd.plan, at_end, fill))
-
-        check_at_pages(go)
 
 
 @pytest.mark.parametrize("level", [pytest.param("avx512_core_bf16", marks=pytest.mark.isa("avx512_core_bf16"))])

@@ -1,4 +1,4 @@
-"""Gradients of poolings: the definition, the adjoint identity, threads, pages, mistakes."""
+"""Gradients of poolings: the definition, the adjoint identity, threads, mistakes."""
 
 from itertools import product
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.definitions.windows import SlidingWindow, positions_of
 from tests.primitives.conv_case import layout
-from tests.primitives.gradient_case import check, check_emulated, check_guarded, proved, run
+from tests.primitives.gradient_case import check, proved, run
 
 # dims of src, dims of dst after channels, kernel, strides, dilations, padding before and after
 SHAPES = [
@@ -96,17 +96,6 @@ def test_results(isa: str, shape: Any, alg: str) -> None:
         pd = check(*gradient(shape, alg, tag), isa, 0.0 if alg == "max" else 1e-5)
         name = pd.implementation.removesuffix(f":{isa}").removeprefix("reorder+")
         assert name == ("maxima" if alg == "max" else "means")
-
-
-@pytest.mark.parametrize("alg", ALGS[:2])
-def test_guard_pages(isa: str, alg: str) -> None:
-    check_guarded(*gradient(SHAPES[0], alg, "axb"), isa, 1e-5)
-
-
-@pytest.mark.emulated("avx512_core")
-@pytest.mark.parametrize("alg", ALGS[::2])
-def test_emulated(alg: str) -> None:
-    check_emulated(*gradient(SHAPES[0], alg, "any"), "avx512_core", 1e-5)
 
 
 @pytest.mark.parametrize("places", [dnn.s32, dnn.u8], ids=str)

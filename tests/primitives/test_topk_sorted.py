@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from tests.primitives.guarded import check_at_pages, guarded_tensors
-from tests.primitives.tensors import filling, read
 from tests.support.plans import emulate_plan
 
 SPECIAL = np.float32([np.nan, np.inf, -np.inf, -0.0, 0.0, 3e38, -3e38])
@@ -101,28 +99,6 @@ def test_many_random_shapes(isa: str) -> None:
         _, places, values = run(desc, x, dnn.Engine(isa=isa))
         assert np.array_equal(places, ranked(x, desc)), (x.shape, k)
         assert np.array_equal(values, np.take_along_axis(x, places, 1))
-
-
-def test_all_threads_give_the_same(isa: str) -> None:
-    x = arrays((7, 900), 1)["ties"]
-    desc = described(x.shape, 150)
-    found = [run(desc, x, dnn.Engine(isa=isa, threads=threads)) for threads in (1, 2, 3)]
-    assert all(np.array_equal(a, b) for one in found[1:] for a, b in zip(found[0], one, strict=True))
-
-
-@pytest.mark.isa("avx2")
-@pytest.mark.parametrize(("dims", "k"), [((2, 100), 60), ((3, 700), 150), ((1, 513), 20)])
-def test_guard_pages(dims: tuple[int, ...], k: int) -> None:
-    x, desc = arrays(dims, 1)["rising"], described(dims, k)
-    for level in ("avx2", dnn.Engine().isa):  # the narrow vectors and the widest
-        primitive = dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa=level, threads=1)))
-
-        def run_guarded(at_end: bool, primitive: dnn.Primitive = primitive) -> None:
-            memories = guarded_tensors(primitive.pd.plan, at_end, filling({"src": x}))
-            primitive.execute(**memories)
-            assert np.array_equal(read(memories["dst"]), ranked(x, desc))
-
-        check_at_pages(run_guarded)
 
 
 @pytest.mark.emulated("avx512_core")
