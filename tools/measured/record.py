@@ -99,7 +99,11 @@ def measure(cpu: MeasuredCpu, threads: tuple[int, ...], path: Path, minutes: flo
             if time.monotonic() - begun > 60 * minutes:
                 print(f"stopped after {minutes} minutes; the same command goes on")
                 return
-            rows.append(_row(found, count, cpu.ms))
+            row = _row(found, count, cpu.ms)
+            if row is None:
+                print(f"{found.title}, threads {count}: {cpu.peer} has none of these here", flush=True)
+                continue
+            rows.append(row)
             replace(cpu, rows=tuple(rows)).write(path)
 
 
@@ -110,7 +114,8 @@ def _kept(cpu: MeasuredCpu, path: Path) -> list[Row]:
     return list(old.rows) if (old.commit, old.ms) == (cpu.commit, cpu.ms) else []
 
 
-def _row(found: ProblemSet, threads: int, ms: int) -> Row:
+def _row(found: ProblemSet, threads: int, ms: int) -> Row | None:
+    """The row of a set; None where the peer computes none of it, as oneDNN convolutions in bf16 on AVX2."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     results = RESULTS / f"{found.title} {threads}.json".replace(" ", "_")
     results.unlink(missing_ok=True)
@@ -119,7 +124,10 @@ def _row(found: ProblemSet, threads: int, ms: int) -> Row:
     command = [sys.executable, "-m", "asmdnn", "bench", driver, *how, *words, f"--json={results}"]
     subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
     lines = [json.loads(line) for line in results.read_text().splitlines()]
-    row = summed(found, threads, [line for line in lines if line["speedup"]])
+    timed = [line for line in lines if line["speedup"]]
+    if not timed:
+        return None
+    row = summed(found, threads, timed)
     print(f"{row.title}, threads {threads}: {row.mean:.2f} ({row.least:.2f}) of {row.problems}", flush=True)
     return row
 
