@@ -1,5 +1,6 @@
 """Pages of measurements are what their records say, and records are what the bench said."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,21 @@ def test_a_row_sums_up_a_set() -> None:
     )  # 0.63: the cube root of 0.25
 
 
+def row_of_two() -> Row:
+    return summed(SETS[0], 1, [result("lost", 0.5), result("won", 2.0)])
+
+
 def test_what_is_slower_is_named() -> None:
-    row = summed(SETS[0], 1, [result("lost", 0.5), result("won", 2.0)])
-    text = page("x", MeasuredCpu("A CPU", "zen5", "avx2", "2026-01-02", "abc", "oneDNN 3.2.0", 7, "", (row,)))
+    row = row_of_two()
+    text = page("x", MeasuredCpu("A CPU", "zen5", "avx2", "2026-01-02", "abc", "oneDNN 3.2.0", 7, 0, "", (row,)))
     assert f"| {SETS[0].title} | 1 | `lost` | 0.50 |" in text
     assert "`won`" not in text
     assert f"| [{SETS[0].title}]({SETS[0].page}.md) | 2 | 1.00 (0.50) |  |" in text
+
+
+def test_what_is_left_out_is_said() -> None:
+    cpu = MeasuredCpu("A CPU", "zen5", "avx2", "2026-01-02", "abc", "oneDNN 3.13.2", 7, 0, "", (row_of_two(),))
+    text = page("x", replace(cpu, least_us=500))
+    assert "takes oneDNN less than 500 us is left out" in text
+    assert "--ms=7 --least-us=500\n" in text
+    assert "left out" not in page("x", cpu)

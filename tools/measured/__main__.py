@@ -23,12 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     run.add_argument("--note", default="")
     run.add_argument("--threads", default="1", type=lambda text: tuple(map(int, text.split(","))))
     run.add_argument("--ms", default=100, type=int)
+    run.add_argument("--least-us", default=0, type=int, help="leave out what takes the peer less")
     run.add_argument("--minutes", default=math.inf, type=float, help="begin no set after so long")
     commands.add_parser("pages")
     words = parser.parse_args(arguments)
     if words.command == "run":
         FOLDER.mkdir(exist_ok=True)
-        known = started(words.title, words.note, words.ms)
+        known = started(words.title, words.note, words.ms, words.least_us)
         measure(known, words.threads, FOLDER / f"{words.name}.json", words.minutes)
     else:
         for path in sorted(FOLDER.glob("*.json")):

@@ -1,7 +1,6 @@
 """A primitive of oneDNN as a call to measure and compare with: layouts of its own choice, or given ones."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -98,7 +97,7 @@ class OnednnPrimitive:
         self._memory = {name: self._attach(md, self._storage[name].address) for name, md in self.descs.items()}
         numbers = {name: tensor.argument for name, tensor in tensors.items()} | dict(internal)
         arguments = _arguments({numbers[name]: memory for name, memory in self._memory.items()})
-        self.run = partial(self.lib.dnnl_primitive_execute, primitive, self._peer.stream, len(arguments), arguments)
+        self.run = self._peer.call(primitive, arguments)
 
     def write(self, data: Data) -> None:
         """Copy `data` into the arguments, each in its layout; by numpy where that is given."""

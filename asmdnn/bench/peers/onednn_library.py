@@ -1,7 +1,9 @@
 """Loading oneDNN 3.x: its C interface through cffi, the cap of its ISA, and its OpenMP thread count."""
 
+import os
 import sys
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 STATUS = ("success", "out of memory", "invalid arguments", "unimplemented", "last implementation", "runtime error")
 REFUSED = (2, 3)  # a combination that oneDNN does not define is an invalid argument
 CPU_ENGINE, IN_ORDER = 1, 1
-OPENMP_RUNTIME = 2
+OPENMP_RUNTIME, SYCL_RUNTIME = 2, 512
 OPENMP_LIBRARIES = ("libgomp.so.1", "libiomp5.so", "libomp.so.5")
 MAX_CPU_ISA = {
     "avx2": 0x7,
@@ -45,6 +47,7 @@ class Onednn:
             raise AsmdnnError(f"{path} is oneDNN {number.major}.{number.minor}, bench needs version 3")
         self.version = f"{number.major}.{number.minor}.{number.patch}"
         self._tags: dict[str, int] = {}
+        self._waits = number.cpu_runtime == SYCL_RUNTIME  # it returns from an execution before the work is done
         if number.cpu_runtime == OPENMP_RUNTIME:
             self._openmp = _loaded_openmp()
         self.engine = self.new(lib.dnnl_engine_create, CPU_ENGINE, 0)
@@ -87,11 +90,26 @@ class Onednn:
                 self._tags[name] = number
         return self._tags
 
+    def call(self, primitive: Any, arguments: Any) -> Callable[[], int]:
+        """A function that runs a primitive, and comes back when its results are there."""
+        start = partial(self.lib.dnnl_primitive_execute, primitive, self.stream, len(arguments), arguments)
+        if not self._waits:
+            return start
+
+        def run() -> int:
+            return start() or self.lib.dnnl_stream_wait(self.stream)  # type: ignore[no-any-return]
+
+        return run
+
     def set_threads(self, number: int) -> None:
         """Threads of the next calls from this thread."""
-        if self._openmp is None:
-            raise AsmdnnError(f"the thread count of {self.path} cannot be set: use an OpenMP build, onednn-cpu-gomp")
-        self._openmp.omp_set_num_threads(number)
+        if self._openmp is not None:
+            self._openmp.omp_set_num_threads(number)
+        elif number != len(os.sched_getaffinity(0)):
+            raise AsmdnnError(
+                f"--threads={number}: {self.path} takes a thread for each CPU that this process may use; "
+                "run it by taskset with as many, or use an OpenMP build, onednn-cpu-gomp"
+            )
 
 
 @lru_cache(maxsize=1)
