@@ -24,18 +24,9 @@ def of_rows(
     """Rows of src a gap apart, those of dst dense."""
     k, factor, beta = numbers
     return LrnSpec(
-        isa=isa,
-        rows=rows,
-        elements=elements,
-        src_row_bytes=4 * (elements + GAP),
-        dst_row_bytes=4 * elements,
-        taps=taps,
-        piece=piece or elements,
-        k=k,
-        factor=factor,
-        beta=beta,
-        has_workspace=has_workspace,
-    )
+        isa=isa, rows=rows, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=4 * elements,
+        taps=taps, piece=piece or elements, k=k, factor=factor, beta=beta, has_workspace=has_workspace,
+    )  # fmt: skip
 
 
 def clipped(reach: int, elements: int, row_bytes: int = 0) -> tuple[Tap, ...]:

@@ -21,22 +21,13 @@ def rows(isa: str) -> Iterator[LayerNormSpec]:
     for elements in (1, lanes - 1, lanes, 4 * lanes + 1, SHORT * lanes + lanes + 2):
         for count in (1, 3):
             yield LayerNormSpec(
-                isa=isa,
-                rows=count,
-                elements=elements,
-                src_row_bytes=4 * elements,
-                dst_row_bytes=4 * (elements + GAP),
+                isa=isa, rows=count, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=4 * (elements + GAP),
                 epsilon=EPSILON,
-            )
+            )  # fmt: skip
     yield LayerNormSpec(
-        isa=isa,
-        rows=3,
-        elements=4 * lanes + 2,
-        src_row_bytes=4 * (4 * lanes + 2),
-        dst_row_bytes=32 * lanes,
-        epsilon=EPSILON,
-        streams=True,
-    )
+        isa=isa, rows=3, elements=4 * lanes + 2, src_row_bytes=4 * (4 * lanes + 2), dst_row_bytes=32 * lanes,
+        epsilon=EPSILON, streams=True,
+    )  # fmt: skip
 
 
 def statistics(isa: str) -> Iterator[LayerNormSpec]:
@@ -51,25 +42,13 @@ def statistics(isa: str) -> Iterator[LayerNormSpec]:
                 scale, each = Operand(first, 0, 0, False), Operand(first + 1, 12, 0, True)
                 after = (BinaryOp("mul", scale), BinaryOp("add", each))
                 yield LayerNormSpec(
-                    isa=isa,
-                    rows=3,
-                    elements=elements,
-                    src_row_bytes=row_bytes,
-                    dst_row_bytes=row_bytes,
-                    epsilon=EPSILON,
-                    centred=centred,
-                    statistics=kept,
-                    after=after,
-                )
+                    isa=isa, rows=3, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes,
+                    epsilon=EPSILON, centred=centred, statistics=kept, after=after,
+                )  # fmt: skip
         yield LayerNormSpec(
-            isa=isa,
-            rows=2,
-            elements=elements,
-            src_row_bytes=row_bytes,
-            dst_row_bytes=row_bytes,
-            epsilon=EPSILON,
+            isa=isa, rows=2, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes, epsilon=EPSILON,
             centred=False,
-        )
+        )  # fmt: skip
 
 
 def chunks(isa: str) -> Iterator[MomentsSpec | MergeMomentsSpec]:
@@ -94,16 +73,10 @@ def typed_rows(isa: str) -> Iterator[LayerNormSpec]:
         of_src, of_dst = map(size_of, types)
         for elements in (lanes - 3, 2 * lanes, SHORT * lanes + 4 * lanes + 3):
             yield LayerNormSpec(
-                isa=isa,
-                rows=3,
-                elements=elements,
-                src_row_bytes=of_src * (elements + GAP),
-                dst_row_bytes=of_dst * elements,
-                epsilon=EPSILON,
-                centred=elements > lanes,
-                after=(BinaryOp("mul", Operand(2, 0, 0, False)),),
-                types=types,
-            )
+                isa=isa, rows=3, elements=elements, src_row_bytes=of_src * (elements + GAP),
+                dst_row_bytes=of_dst * elements, epsilon=EPSILON, centred=elements > lanes,
+                after=(BinaryOp("mul", Operand(2, 0, 0, False)),), types=types,
+            )  # fmt: skip
 
 
 def typed_chunks(isa: str) -> Iterator[MomentsSpec]:

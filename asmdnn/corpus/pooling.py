@@ -22,15 +22,9 @@ def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
         window = (Taps(2, row), Taps(3, pixel))
         yield PoolPixelsSpec(isa, "max", (PixelLoop(5, pixel, pixel),), window, elements=elements, pixels=4, vectors=2)
         yield PoolPixelsSpec(
-            isa,
-            "avg",
-            (PixelLoop(2, 2 * row, 3 * pixel), PixelLoop(2, 3 * pixel, pixel)),
-            window,
-            elements=elements,
-            pixels=1,
-            vectors=3,
-            divisor=6,
-        )
+            isa, "avg", (PixelLoop(2, 2 * row, 3 * pixel), PixelLoop(2, 3 * pixel, pixel)), window, elements=elements,
+            pixels=1, vectors=3, divisor=6,
+        )  # fmt: skip
         walked = (Taps(2, 0), Taps(9, row), Taps(8, pixel))
         yield PoolPixelsSpec(
             isa, "max", (PixelLoop(1, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2
@@ -48,30 +42,18 @@ def typed_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
     for alg, elements in (("max_s8", lanes + 3), ("max_u8", 2 * lanes)):
         pixel = 4 * elements
         yield PoolPixelsSpec(
-            isa,
-            alg,
-            (PixelLoop(5, pixel, pixel),),
-            (Taps(2, 9 * pixel), Taps(3, pixel)),
-            elements=elements,
-            pixels=4,
+            isa, alg, (PixelLoop(5, pixel, pixel),), (Taps(2, 9 * pixel), Taps(3, pixel)), elements=elements, pixels=4,
             vectors=2,
-        )
+        )  # fmt: skip
     for kind, size in (("bf16", 2), ("f16", 2), ("s8", 1), ("u8", 1)):
         for alg, elements in (("max", lanes - 1), ("avg", 3 * lanes + 1)):
             pixel = size * elements
             window = (Taps(2, 9 * pixel), Taps(3, pixel))
             loops = (PixelLoop(5, pixel, pixel),)
             yield PoolPixelsSpec(
-                isa,
-                alg,
-                loops,
-                window,
-                elements=elements,
-                pixels=2,
-                vectors=2,
-                divisor=1 if alg == "max" else 4,
+                isa, alg, loops, window, elements=elements, pixels=2, vectors=2, divisor=1 if alg == "max" else 4,
                 kind=kind,
-            )
+            )  # fmt: skip
 
 
 def dense_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
@@ -85,25 +67,13 @@ def dense_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
             isa, alg, loops, window, elements=lanes, pixels=1, vectors=1, divisor=divisor, streaming=True
         )
         yield PoolPixelsSpec(
-            isa,
-            alg,
-            (PixelLoop(1, 0, 0),),
-            (Taps(1, 0), Taps(1, 0)),
-            elements=16 * lanes,
-            pixels=1,
-            vectors=8,
+            isa, alg, (PixelLoop(1, 0, 0),), (Taps(1, 0), Taps(1, 0)), elements=16 * lanes, pixels=1, vectors=8,
             divisor=divisor,
-        )
+        )  # fmt: skip
         yield PoolPixelsSpec(
-            isa,
-            alg,
-            (PixelLoop(5, 0, 4 * lanes + 4),),
-            (Taps(0, 0), Taps(2, 4)),
-            elements=lanes + 1,
-            pixels=2,
-            vectors=2,
-            divisor=divisor,
-        )
+            isa, alg, (PixelLoop(5, 0, 4 * lanes + 4),), (Taps(0, 0), Taps(2, 4)), elements=lanes + 1, pixels=2,
+            vectors=2, divisor=divisor,
+        )  # fmt: skip
 
 
 def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
@@ -117,45 +87,24 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
             isa, loops, window, (14, 2), window_numbers=(0, 7, 1), elements=elements, pixels=1, vectors=2
         )
         yield PoolIndicesSpec(
-            isa,
-            (PixelLoop(5, pixel, pixel),),
-            window,
-            (1,),
-            window_numbers=(0, 7, 1),
-            elements=elements,
-            pixels=2,
+            isa, (PixelLoop(5, pixel, pixel),), window, (1,), window_numbers=(0, 7, 1), elements=elements, pixels=2,
             vectors=2,
-        )
+        )  # fmt: skip
         yield PoolIndicesSpec(
             isa, loops, window[1:], (0, 0), window_numbers=(0, 0), elements=elements, pixels=1, vectors=2, carries=True
         )
         yield PoolIndicesSpec(
-            isa,
-            (PixelLoop(5, pixel, pixel),),
-            window[1:],
-            (0,),
-            window_numbers=(0, 0),
-            elements=elements,
-            pixels=2,
-            vectors=2,
-            carries=True,
-        )
+            isa, (PixelLoop(5, pixel, pixel),), window[1:], (0,), window_numbers=(0, 0), elements=elements, pixels=2,
+            vectors=2, carries=True,
+        )  # fmt: skip
     yield from in_windows(isa)
     for carries in (False, True):
         dense = 8 * lanes
         window = (Taps(1, 0), Taps(1, 0), Taps(2, dense))
         yield PoolIndicesSpec(
-            isa,
-            (PixelLoop(3, 2 * dense, dense),),
-            window,
-            loop_numbers=(2,),
-            window_numbers=(0, 7, 1),
-            elements=2 * lanes,
-            pixels=1,
-            vectors=2,
-            carries=carries,
-            streaming=True,
-        )
+            isa, (PixelLoop(3, 2 * dense, dense),), window, loop_numbers=(2,), window_numbers=(0, 7, 1),
+            elements=2 * lanes, pixels=1, vectors=2, carries=carries, streaming=True,
+        )  # fmt: skip
 
 
 def in_windows(isa: str) -> Iterator[PoolIndicesSpec]:
@@ -165,16 +114,9 @@ def in_windows(isa: str) -> Iterator[PoolIndicesSpec]:
         pixel = 4 * elements
         taps = (Taps(3, 7 * pixel), Taps(3, pixel))
         yield PoolIndicesSpec(
-            isa,
-            (PixelLoop(5, 2 * pixel, pixel),),
-            taps,
-            (0,),
-            window_numbers=(4, 1),
-            elements=elements,
-            pixels=2,
-            vectors=2,
-            places="u8",
-        )
+            isa, (PixelLoop(5, 2 * pixel, pixel),), taps, (0,), window_numbers=(4, 1), elements=elements, pixels=2,
+            vectors=2, places="u8",
+        )  # fmt: skip
 
 
 def rows(isa: str) -> Iterator[PoolRowsSpec]:
@@ -189,19 +131,9 @@ def rows(isa: str) -> Iterator[PoolRowsSpec]:
         yield PoolRowsSpec(isa, "avg", loops[1:], window, results=width, stride=1, divisors=divisors, **same)
         yield PoolRowsSpec(isa, "max", (PixelLoop(3, 2 * line, line),), window, results=half, stride=2, **same)
         yield PoolRowsSpec(
-            isa,
-            "avg",
-            (PixelLoop(1, 0, 0),),
-            (Taps(2, line),),
-            width=width,
-            results=half,
-            columns=2,
-            stride=2,
-            dilation=1,
-            before=0,
-            divisors=((4, half),),
-            chain=CHAIN,
-        )
+            isa, "avg", (PixelLoop(1, 0, 0),), (Taps(2, line),), width=width, results=half, columns=2, stride=2,
+            dilation=1, before=0, divisors=((4, half),), chain=CHAIN,
+        )  # fmt: skip
     yield from special_rows(isa)
 
 
@@ -209,43 +141,18 @@ def special_rows(isa: str) -> Iterator[PoolRowsSpec]:
     """Streaming; long steps of a window; rows of padding alone."""
     lanes = LANES[isa]
     yield PoolRowsSpec(
-        isa,
-        "max",
-        (PixelLoop(2, 96 * lanes, 4 * lanes),),
-        (),
-        width=2 * lanes,
-        results=lanes,
-        columns=2,
-        stride=2,
-        dilation=1,
-        before=0,
-        streaming=True,
-    )
+        isa, "max", (PixelLoop(2, 96 * lanes, 4 * lanes),), (), width=2 * lanes, results=lanes, columns=2, stride=2,
+        dilation=1, before=0, streaming=True,
+    )  # fmt: skip
     yield PoolRowsSpec(
-        isa,
-        "max",
-        (PixelLoop(1, 0, 0),),
-        (Taps(1, 0),),
-        width=30,
-        results=30,
-        columns=3,
-        stride=1,
-        dilation=5,
+        isa, "max", (PixelLoop(1, 0, 0),), (Taps(1, 0),), width=30, results=30, columns=3, stride=1, dilation=5,
         before=5,
-    )
+    )  # fmt: skip
     for alg in ("max", "avg"):
         yield PoolRowsSpec(
-            isa,
-            alg,
-            (PixelLoop(1, 0, 0),),
-            (Taps(0, 0),),
-            width=lanes + 1,
-            results=lanes + 2,
-            columns=2,
-            stride=1,
-            dilation=1,
-            before=1,
-        )
+            isa, alg, (PixelLoop(1, 0, 0),), (Taps(0, 0),), width=lanes + 1, results=lanes + 2, columns=2, stride=1,
+            dilation=1, before=1,
+        )  # fmt: skip
 
 
 def planes(isa: str) -> Iterator[PoolPlanesSpec]:
@@ -254,15 +161,9 @@ def planes(isa: str) -> Iterator[PoolPlanesSpec]:
     for alg, chain in (("max", ()), ("avg", CHAIN)):
         for elements in (1, lanes, 4 * lanes + 3, 33 * lanes + 1, 36 * lanes):
             yield PoolPlanesSpec(
-                isa,
-                alg,
-                3,
-                elements,
-                src_plane_bytes=4 * elements,
-                dst_step_bytes=4,
-                divisor=1 if alg == "max" else 8,
+                isa, alg, 3, elements, src_plane_bytes=4 * elements, dst_step_bytes=4, divisor=1 if alg == "max" else 8,
                 chain=chain,
-            )
+            )  # fmt: skip
 
 
 FAMILIES = {

@@ -37,26 +37,13 @@ def functions(isa: str) -> Iterator[ReduceSpec]:
     for along_or_down, operand in (("rows", Operand(2, 8, 0, True)), ("lanes", Operand(2, 0, 0, False))):
         before, after = (linear, BinaryOp("sub", operand)), (BinaryOp("mul", operand), linear)
         yield ReduceSpec(
-            isa,
-            along_or_down,
-            "max",
-            3,
-            elements=lanes + 3,
-            src_row_bytes=4 * (lanes + 3),
-            dst_row_bytes=8,
-            before=before,
-            after=after,
-        )
+            isa, along_or_down, "max", 3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=8,
+            before=before, after=after,
+        )  # fmt: skip
         yield ReduceSpec(
-            isa,
-            along_or_down,
-            "sum",
-            3,
-            elements=lanes + 3,
-            src_row_bytes=4 * (lanes + 3),
-            dst_row_bytes=8,
+            isa, along_or_down, "sum", 3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=8,
             before=before,
-        )
+        )  # fmt: skip
 
 
 def typed(isa: str) -> Iterator[TypedReduceSpec]:
@@ -78,16 +65,9 @@ def typed(isa: str) -> Iterator[TypedReduceSpec]:
     for kind in ("u8", "bf16"):
         elements = 2 * AT_ONCE * lanes + lanes + 2
         yield TypedReduceSpec(
-            isa,
-            "lanes",
-            "sum",
-            2,
-            elements=elements,
-            src_row_bytes=size_of(kind) * elements,
-            dst_row_bytes=0,
-            before=before,
-            kind=kind,
-        )
+            isa, "lanes", "sum", 2, elements=elements, src_row_bytes=size_of(kind) * elements, dst_row_bytes=0,
+            before=before, kind=kind,
+        )  # fmt: skip
 
 
 FAMILIES = of_levels("reduce", along=along, down=down, functions=functions, typed=typed)

@@ -25,22 +25,13 @@ def taps(isa: str) -> Iterator[ResampleSpec]:
         if elements < 4 * lanes:
             cubic = (0, 0, row, 2 * row)
             yield ResampleSpec(
-                isa,
-                (ResampleStep(2, 9 * row, row, 0), ResampleStep(2, pixel, pixel, 16)),
-                (cubic, four),
-                elements,
-                1,
+                isa, (ResampleStep(2, 9 * row, row, 0), ResampleStep(2, pixel, pixel, 16)), (cubic, four), elements, 1,
                 0,
-            )
+            )  # fmt: skip
     yield ResampleSpec(
-        isa,
-        (ResampleStep(3, 0, 4 * lanes, 8),),
-        ((0, 64 * lanes), (0, 4 * lanes)),
-        lanes,
-        together=1,
-        dst_pixel_bytes=0,
-        streaming=True,
-    )
+        isa, (ResampleStep(3, 0, 4 * lanes, 8),), ((0, 64 * lanes), (0, 4 * lanes)), lanes, together=1,
+        dst_pixel_bytes=0, streaming=True,
+    )  # fmt: skip
     pixel = 4 * lanes + 12
     for last in ((0,), (0, pixel)):
         loops = (ResampleStep(2, pixel, 2 * pixel, 8 * len(last)),)
@@ -85,43 +76,23 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
                 ResampleStep(2, src, 2 * dst, 8 * len(across) * (len(across) > 1)),
             )
             yield ResampleRowsSpec(
-                isa,
-                loops,
-                across,
-                columns(width, results, along, lanes),
-                width=width,
-                results=results,
-                together=2,
+                isa, loops, across, columns(width, results, along, lanes), width=width, results=results, together=2,
                 dst_row_bytes=dst,
-            )
+            )  # fmt: skip
         if width == lanes:
             made = columns(width, results, 2, lanes)
             for across in ((0,), (0, 8 * src)):
                 yield ResampleRowsSpec(
-                    isa,
-                    (ResampleStep(1, 0, 0, 0),),
-                    across,
-                    made,
-                    width=width,
-                    results=results,
-                    together=2,
-                    dst_row_bytes=dst,
-                    chain=CHAIN,
-                )
+                    isa, (ResampleStep(1, 0, 0, 0),), across, made, width=width, results=results, together=2,
+                    dst_row_bytes=dst, chain=CHAIN,
+                )  # fmt: skip
     width, results = 9 * lanes, 18 * lanes
     for along, streaming in ((1, True), (2, False)):
         made = columns(width, results, along, lanes)
         yield ResampleRowsSpec(
-            isa,
-            (ResampleStep(2, 4 * width, 4 * results, 0),),
-            (0,),
-            made,
-            width=width,
-            results=results,
-            together=1,
-            dst_row_bytes=0,
-            streaming=streaming,
-        )
+            isa, (ResampleStep(2, 4 * width, 4 * results, 0),), (0,), made, width=width, results=results, together=1,
+            dst_row_bytes=0, streaming=streaming,
+        )  # fmt: skip
 
 
 FAMILIES = {

@@ -40,14 +40,9 @@ def of_pixels(element_bytes: int, tile: Tile, pixels: int, streaming: bool = Fal
     """One tile; the units of pixels lie together."""
     pixel_bytes = UNIT_BYTES * len(tile.dst)
     return ShuffleSpec(
-        SHUFFLE_ISA,
-        element_bytes,
-        UNIT_BYTES,
-        pixels,
-        pixel_bytes=pixel_bytes,
-        parts=(Part(tile),),
+        SHUFFLE_ISA, element_bytes, UNIT_BYTES, pixels, pixel_bytes=pixel_bytes, parts=(Part(tile),),
         streaming=streaming,
-    )
+    )  # fmt: skip
 
 
 def unit_specs() -> Iterator[ShuffleSpec]:

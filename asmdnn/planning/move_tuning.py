@@ -1,5 +1,7 @@
-"""What planners of moves and of element-wise functions choose by; tuning.py says where numbers were measured, and has
-the others."""
+"""What planners choose by where memory decides: of moves, element-wise functions, and what works along an axis.
+
+tuning.py says where numbers were measured, and has the others.
+"""
 
 from asmdnn.exact import exact
 from asmdnn.records import dataclass
@@ -105,3 +107,53 @@ class ElementwiseTuning:
     # the caches, of 26 MB 1.03x, of 32 MB 1.06x past them, a sum of two of 29 MB 1.4x, though one of 19 MB is 1.18x; on
     # Zen 5 relu of 19 MB 1.53x through them, of 39 MB 1.08x past them, a sum of two of 29 MB 1.15x.
     streaming_bytes: int = 24 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxTuning:
+    """Of softmax; `elementwise` says how many rows a record has."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 40  # of a row, besides its vectors: the latency of two reductions
+    vector_cycles: int = 9  # of a vector
+    prefetched_bytes: int = 8 << 20  # a src so large comes from memory
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizationTuning:
+    """Of normalizations; `elementwise` says how many rows a record has, and when dst goes past the caches."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 50  # of a row, besides its vectors: the latency of two reductions
+    vector_cycles: int = 4  # of a vector
+    power_cycles: int = 16  # of a vector of local response normalization, besides its window
+    lrn_row: int = 512  # of pixels with channels apart: some rows of src, and one of dst, stay in L1
+    lrn_record: int = 1 << 14  # elements of a call
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionTuning:
+    """Of reductions; `elementwise` says how many rows a record has at most."""
+
+    call_cycles: int = 30  # of a kernel
+    row_cycles: int = 12  # of a row, besides its vectors
+    row_elements: int = 8192  # of a chunk along dense rows: what a sum adds up before the tree begins
+    chunk_elements: int = 16384  # of a chunk of rows apart
+    lanes: int = 512  # of the rows of such a chunk
+    sum_cycles: int = 4  # of a vector of cumulative sums, each of which waits for the one before
+    merged: int = 64  # results that a level of the tree makes one of: longer chains round more
+    narrow_elements: int = 1  # of dense rows so short take ymm registers: a wide reduction has a step more
+
+
+@dataclass(frozen=True, slots=True)
+class TopKTuning:
+    """Of the k best along an axis; `elementwise` says how many rows a record has."""
+
+    call_cycles: int = 30  # of a kernel
+    vector_cycles: int = 4  # of a vector
+    level_cycles: int = 2  # of a vector, for each of several results
+    result_cycles: int = 40  # of a result of a row: the latency of two reductions
+    lanes: int = 64  # of a record of rows apart, at least: four lines of each row
+    narrow_elements: int = 4096  # of rows whose lists take ymm registers: Zen 5, top 2 of 4096x8 1.8x, 8 of 4096x64 1.4
+    most_listed: int = 10  # results of rows, more are sorted: lists of 8 took 0.7 to 1.1x as long, of 16 1.4 to 2.6x
+    most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x

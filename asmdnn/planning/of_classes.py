@@ -12,7 +12,7 @@ from typing import Final
 
 from asmdnn.isa.levels import AVX2
 from asmdnn.isa.vectors import vector_bytes
-from asmdnn.planning.move_tuning import ElementwiseTuning, MoveTuning
+from asmdnn.planning.move_tuning import ElementwiseTuning, MoveTuning, ReductionTuning, TopKTuning
 from asmdnn.planning.product_tuning import ByDistance, ProductTuning
 from asmdnn.planning.tuning import (
     DEFAULT,
@@ -20,9 +20,7 @@ from asmdnn.planning.tuning import (
     ConvolutionTuning,
     PhaseTuning,
     PoolingTuning,
-    ReductionTuning,
     ResamplingTuning,
-    TopKTuning,
     Tuning,
     WinogradTuning,
 )

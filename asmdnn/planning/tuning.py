@@ -11,7 +11,17 @@ from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
-from asmdnn.planning.move_tuning import DropoutTuning, ElementwiseTuning, GatherTuning, MoveTuning, TreeTuning
+from asmdnn.planning.move_tuning import (
+    DropoutTuning,
+    ElementwiseTuning,
+    GatherTuning,
+    MoveTuning,
+    NormalizationTuning,
+    ReductionTuning,
+    SoftmaxTuning,
+    TopKTuning,
+    TreeTuning,
+)
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.records import dataclass, fields
 
@@ -143,56 +153,6 @@ class PairTuning:
     # Cycles for a KiB that comes from beyond L2, or goes there,
     middle_kib_cycles: int = 24  # of what is between them: 1.13x faster by strips with 16 to 96 channels at 112x112
     source_kib_cycles: int = 8  # of src, in long runs: 0.97x with 128 channels at 56x56, whose panels each read it
-
-
-@dataclass(frozen=True, slots=True)
-class SoftmaxTuning:
-    """Of softmax; `elementwise` says how many rows a record has."""
-
-    call_cycles: int = 30  # of a kernel
-    row_cycles: int = 40  # of a row, besides its vectors: the latency of two reductions
-    vector_cycles: int = 9  # of a vector
-    prefetched_bytes: int = 8 << 20  # a src so large comes from memory
-
-
-@dataclass(frozen=True, slots=True)
-class NormalizationTuning:
-    """Of normalizations; `elementwise` says how many rows a record has, and when dst goes past the caches."""
-
-    call_cycles: int = 30  # of a kernel
-    row_cycles: int = 50  # of a row, besides its vectors: the latency of two reductions
-    vector_cycles: int = 4  # of a vector
-    power_cycles: int = 16  # of a vector of local response normalization, besides its window
-    lrn_row: int = 512  # of pixels with channels apart: some rows of src, and one of dst, stay in L1
-    lrn_record: int = 1 << 14  # elements of a call
-
-
-@dataclass(frozen=True, slots=True)
-class ReductionTuning:
-    """Of reductions; `elementwise` says how many rows a record has at most."""
-
-    call_cycles: int = 30  # of a kernel
-    row_cycles: int = 12  # of a row, besides its vectors
-    row_elements: int = 8192  # of a chunk along dense rows: what a sum adds up before the tree begins
-    chunk_elements: int = 16384  # of a chunk of rows apart
-    lanes: int = 512  # of the rows of such a chunk
-    sum_cycles: int = 4  # of a vector of cumulative sums, each of which waits for the one before
-    merged: int = 64  # results that a level of the tree makes one of: longer chains round more
-    narrow_elements: int = 1  # of dense rows so short take ymm registers: a wide reduction has a step more
-
-
-@dataclass(frozen=True, slots=True)
-class TopKTuning:
-    """Of the k best along an axis; `elementwise` says how many rows a record has."""
-
-    call_cycles: int = 30  # of a kernel
-    vector_cycles: int = 4  # of a vector
-    level_cycles: int = 2  # of a vector, for each of several results
-    result_cycles: int = 40  # of a result of a row: the latency of two reductions
-    lanes: int = 64  # of a record of rows apart, at least: four lines of each row
-    narrow_elements: int = 4096  # of rows whose lists take ymm registers: Zen 5, top 2 of 4096x8 1.8x, 8 of 4096x64 1.4
-    most_listed: int = 10  # results of rows, more are sorted: lists of 8 took 0.7 to 1.1x as long, of 16 1.4 to 2.6x
-    most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from asmdnn.generators.functions.merge_moments import MergeMomentsSpec
 from asmdnn.generators.functions.moments import MomentsSpec
 from asmdnn.generators.functions.program import Program
 from asmdnn.isa.vectors import lanes_of, narrowed
-from asmdnn.planning.tuning import ReductionTuning
+from asmdnn.planning.move_tuning import ReductionTuning
 from asmdnn.primitives.reduction.source import Chunk, TreeKernels
 from asmdnn.records import dataclass
 from asmdnn.types import DataType

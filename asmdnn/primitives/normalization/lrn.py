@@ -12,10 +12,11 @@ from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import MAX_STEP, Box, Loop, cut_loop
+from asmdnn.planning.move_tuning import NormalizationTuning
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import NormalizationTuning, Tuning
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of

@@ -6,8 +6,8 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import MAX_STEP, Box, Loop, cut_loop
+from asmdnn.planning.move_tuning import ReductionTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine

@@ -10,8 +10,8 @@ from asmdnn.generators.functions.row_sums import RowSumsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.move_tuning import ReductionTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import ReductionTuning
 from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import MAX_STEP, Loop
-from asmdnn.planning.tuning import ReductionTuning
+from asmdnn.planning.move_tuning import ReductionTuning
 from asmdnn.primitives.shapes.nests import Nest, nest_of
 from asmdnn.records import dataclass
 from asmdnn.types import f32

@@ -9,8 +9,8 @@ from asmdnn.isa.elements import element_of, narrowing_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import MAX_STEP, Loop, cut_loop
+from asmdnn.planning.move_tuning import SoftmaxTuning
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import SoftmaxTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, scaled_post_ops
 from asmdnn.primitives.core.engine import Engine

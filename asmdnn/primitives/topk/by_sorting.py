@@ -12,9 +12,9 @@ from asmdnn.generators.functions.topk_sorted import SortedTopKSpec
 from asmdnn.generators.functions.topk_sorted_shape import COPIED, state_bytes
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.move_tuning import TopKTuning
 from asmdnn.planning.phase import Phase, Repeat, View, records_of
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import TopKTuning
 from asmdnn.primitives.shapes.nests import Nest
 from asmdnn.records import dataclass, replace
 from asmdnn.types import F32_BYTES
