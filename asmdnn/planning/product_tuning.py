@@ -90,6 +90,7 @@ class ProductTuning:
     dot_vectors: int = 3  # that so many rows of src are multiplied with, even if registers do not hold all their sums
     dot_elements: int = 1 << 15  # of src that a call reads
     many_dots: int = 1 << 9  # records that are written out
+    scaled_rows: int = 3  # of src share what scales integers; sums of groups of fewer are scaled instead
     outer_depth: int = 8  # with more steps of k there is more to multiply than to store, and tiles are as fast,
     streamed_depth: int = 16  # with more also if dst is written past the caches
     outer_bytes: int = 16 << 10  # of weights, which each row of dst reads from L1 again
