@@ -14,6 +14,7 @@ from asmdnn.aten.translation import Translation, is_narrow, is_supported, name_o
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.network import Network
 
+MARKS: Final = ("dynamic", "weak_dynamic", "unbacked", "strict_unbacked")  # of dims, which Dynamo keeps in tensors
 MOST_ROUNDS: Final = 4  # of definitions in operators that have definitions
 CHECKS: Final = ("_assert_tensor_metadata.default",)  # of what shapes and types say already
 
@@ -130,7 +131,8 @@ def export_of(module: Any, example_inputs: tuple[Any, ...], in_parts: bool = Tru
 
     with torch.no_grad():
         try:
-            exported = torch.export.export(module, example_inputs, strict=False).run_decompositions({})
+            given = tuple(map(unmarked, example_inputs))
+            exported = torch.export.export(module, given, strict=False).run_decompositions({})
             made = decomposed(exported, weights)
             exported = made if in_parts or not unknown_in(made, weights) else exported
         except Exception as error:  # of many classes, none of them public
@@ -140,6 +142,12 @@ def export_of(module: Any, example_inputs: tuple[Any, ...], in_parts: bool = Tru
         if name_of(node.target) in CHECKS and not node.users:
             exported.graph.erase_node(node)
     return exported
+
+
+def unmarked(x: Any) -> Any:
+    """A tensor without what `torch._dynamo.mark_dynamic` says of its dims: torch.export would refuse fixed ones."""
+    is_marked = any(hasattr(x, f"_dynamo_{how}_indices") for how in MARKS)
+    return x.detach() if is_marked else x
 
 
 def decomposed(exported: Any, weights: Sequence[int] = ()) -> Any:

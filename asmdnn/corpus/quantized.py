@@ -8,11 +8,12 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.panel_product import PANEL_VECTORS
 from asmdnn.generators.dot.quantize import QuantizeSpec
 from asmdnn.generators.dot.quantized import QuantizedProductSpec, vectors_of
-from asmdnn.generators.dot.unpacked import UnpackedProductSpec, unpacked_vectors
+from asmdnn.generators.dot.unpacked import ROWS_BY_GROUPS, UnpackedProductSpec, unpacked_vectors
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.nibbles import DOTS
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.records import replace
 
 GAP = 3  # elements between rows
 MOST_ROWS = 4
@@ -126,6 +127,13 @@ def unpacked(isa: str) -> Iterator[UnpackedProductSpec]:
         )
 
 
+def as_many(isa: str) -> Iterator[UnpackedProductSpec]:
+    """One or two rows that are summed as more are."""
+    for spec in unpacked(isa):
+        if spec.rows <= ROWS_BY_GROUPS and spec.vectors <= unpacked_vectors(isa, spec.rows, as_many=True):
+            yield replace(spec, as_many=True)
+
+
 def coded(isa: str) -> Iterator[UnpackedProductSpec]:
     """Weights that are signed, and nibbles in the order of k."""
     lanes = lanes_of(isa)
@@ -171,7 +179,7 @@ def tables(isa: str) -> Iterator[UnpackedProductSpec]:
 
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels("quantize", rows=rows),
-    **of_levels("unpacked", products=unpacked, coded=coded, tables=tables),
+    **of_levels("unpacked", products=unpacked, coded=coded, tables=tables, as_many=as_many),
     **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
     **{f"octets-{isa}": partial(octets, isa.name) for isa in DOTS},
 }

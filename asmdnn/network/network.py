@@ -122,6 +122,11 @@ class Network(KeepsState):
         return self.planned("looked at").precision
 
     @property
+    def any_batch(self) -> bool:
+        """Whether an item's bits are those that it has alone; to find out, all primitives are planned so."""
+        return self.planned("looked at").any_batch
+
+    @property
     def model(self) -> "Model":
         """The model as it was given."""
         return self.planned("looked at").model
@@ -197,9 +202,7 @@ class Network(KeepsState):
 
     def dump(self, path: str | PathLike[str], formats: Sequence[str] = FORMATS) -> None:
         """Write all kernels, the executor, what `explain` says, and manifest.json to a directory, for any ISA level.
-
-        formats: some of "bin", "s", "o" and "h", as `asmdnn dump` writes them.  Raises InvalidArguments.
-        """
+        formats: some of "bin", "s", "o" and "h", as `asmdnn dump` writes them.  Raises InvalidArguments."""
         with importing():
             from asmdnn.network.dumping import dump
 
@@ -209,9 +212,7 @@ class Network(KeepsState):
     def save(self, path: str | PathLike[str]) -> None:
         """Write plan, kernels and packed weights to a file, for `load_pack`: a process that loads it needs neither the
         model nor PeachPy, plans and packs nothing, and maps the weights.  On any machine, whatever the ISA level.
-
-        For networks that are native throughout.  Raises InvalidArguments, also if the file cannot be written.
-        """
+        For networks that are native throughout.  Raises InvalidArguments, also if the file cannot be written."""
         with importing():
             from asmdnn.network.saving import write
 
@@ -282,9 +283,7 @@ class Network(KeepsState):
 
     def planned(self, what: str = "looked at") -> "NetworkPlan":
         """All that planning finds out; it is planned now if the network came from the cache.
-
-        Raises InvalidArguments for a network from a pack: it cannot be `what`.
-        """
+        Raises InvalidArguments for a network from a pack: it cannot be `what`."""
         with importing():
             from asmdnn.network.planned import NetworkPlan
 

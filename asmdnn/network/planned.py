@@ -49,6 +49,16 @@ class NetworkPlan:
         """Of its schedules."""
         return sum(segment.kept_bytes for segment in self.segments if isinstance(segment, CompiledSegment))
 
+    @property
+    def any_batch(self) -> bool:
+        """Whether every node is native, and every primitive's plan is that of deterministic="batch"."""
+        try:
+            check_any_batch(self.model.body)
+        except Unimplemented:
+            return False
+        native = [segment for segment in self.segments if isinstance(segment, CompiledSegment)]
+        return len(native) == len(self.segments) and all(step.pd.any_batch for one in native for step in one.steps)
+
     def uses(self) -> list[OperatorUse]:
         """How often each operator is native, and in numpy."""
         pieces = [segment.segment if isinstance(segment, CompiledSegment) else segment for segment in self.segments]

@@ -45,6 +45,12 @@ def native_lines(segment: CompiledSegment) -> list[str]:
         f"  formats of {len(way.changes)} results chosen otherwise than each by itself, {way.cycles} cycles instead of "
         f"{way.by_themselves}"
     )
+    others = sum(not step.pd.any_batch for step in segment.steps)
+    lines.append(
+        f"  bits of an item depend on its batch in {others} primitives"
+        if others
+        else "  bits of an item are those that it has alone"
+    )
     lines.append(
         f"  arena {layout.arena_bytes} bytes for {values} bytes of values, weights {layout.weights_bytes} bytes"
     )

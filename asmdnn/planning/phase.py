@@ -128,6 +128,13 @@ class Phase:
             grid = (grid[:, None] + steps).reshape(-1, grid.shape[1])
         return grid
 
+    def calls_as(self, other: "Phase") -> bool:
+        """Whether it makes the same calls on the same places; threads may share them otherwise."""
+        calls = (self.kernels, self.arguments, self.repeats, self.flushes)
+        return calls == (other.kernels, other.arguments, other.repeats, other.flushes) and np.array_equal(
+            self.records, other.records
+        )
+
     def written_out(self) -> "Phase":
         """The same with no repeats: for phases of few records."""
         if not self.repeats:

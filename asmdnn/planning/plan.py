@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
 
+import numpy as np
+
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
@@ -119,6 +121,16 @@ class Plan:
         if name in self.tensors:
             return self.tensors[name].size_bytes
         return self.constants[name].nbytes if name in self.constants else self.scratch_bytes[name]
+
+    def calls_as(self, other: "Plan") -> bool:
+        """Whether it makes the same calls of the same kernels on the same places, so that all bits are equal."""
+        if self is other:
+            return True
+        data = self.constants.keys() == other.constants.keys() and all(
+            np.array_equal(array, other.constants[name]) for name, array in self.constants.items()
+        )
+        alike = data and self.tensors == other.tensors and len(self.phases) == len(other.phases)
+        return alike and all(a.calls_as(b) for a, b in zip(self.phases, other.phases, strict=True))
 
     def check(self) -> None:
         """Prove that every access is inside its view, that records of a phase are disjoint, that all is written.

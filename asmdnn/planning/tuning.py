@@ -1,9 +1,8 @@
 """What planners choose by: the numbers that measurements decided, of a CPU class.
 
 The defaults are those of Zen 3 (AMD EPYC, family 25, model 1; 2 cores, a virtual machine), where every number was
-measured unless its line says otherwise; classes on which nobody has measured share them.  of_classes.py says what is
-different elsewhere.  Numbers that follow from an ISA level, a format or an encoding are no tuning and stand where they
-are used.  Sizes are elements unless the name says bytes; a share of n is 1/n.
+measured unless its line says otherwise; of_classes.py says what is different elsewhere.  Numbers of an ISA level, a
+format or an encoding stand where they are used.  Sizes are elements unless the name says bytes; a share of n is 1/n.
 """
 
 from collections.abc import Iterator
@@ -175,7 +174,8 @@ class RecurrentTuning:
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
     gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them
     gradient_rate: int = 2  # operations on vectors in a cycle
-    latency_sums: int = 8  # independent sums of one row: they hide the latency of a multiply
+    latency_sums: int = 8  # independent sums of one row: they hide the latency of a multiply,
+    latency_columns: int = 4  # but for so many vectors of columns, which weights keep waiting: LBR GRU 1.01x as long
 
 
 @dataclass(frozen=True, slots=True)

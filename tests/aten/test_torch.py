@@ -270,6 +270,21 @@ def test_shapes_that_change() -> None:
             assert_equal(compiled(x), module(x))
 
 
+def test_marked_dims() -> None:
+    """Dynamo makes one graph for all sizes, and each is planned when it comes first."""
+    module = MODULES["block"][0]
+    torch._dynamo.reset()
+    compiled, sizes = torch.compile(module, backend=backend.asmdnn), ((2, 10), (3, 10), (7, 10), (5, 10), (3, 10))
+    for shape in sizes:
+        x = torch.randn(*shape, 64)
+        torch._dynamo.mark_dynamic(x, 0)
+        assert_equal(compiled(x), module(x))
+    assert backend.explain().count("1 native parts; torch computes nothing") == len(set(sizes))
+    x = torch.randn(4, 10, 64)
+    torch._dynamo.mark_dynamic(x, 0)
+    assert_equal(dnn.from_torch(module, (x,), engine=ENGINE)(x), module(x))
+
+
 def test_operators_that_are_left_to_torch() -> None:
     function = lambda x: torch.special.i1(torch.special.i0(F.relu(x @ x.mT) * 0.01).sigmoid().tanh().exp())  # noqa: E731
     compiled = torch.compile(Function(function), backend=backend.asmdnn)
@@ -287,8 +302,10 @@ def test_control_flow_on_data_is_cut_by_dynamo() -> None:
             return y
         return torch.tanh(y @ x)
 
+    torch._dynamo.reset()
     x = torch.randn(3, 4, 5)
     assert_equal(torch.compile(Function(function), backend=backend.asmdnn)(x), function(x))
+    assert backend.explain().count("native parts") == 2  # graphs: torch decides between them
 
 
 def test_gradients_are_left_to_torch() -> None:

@@ -97,6 +97,31 @@ def test_winograd_stays() -> None:
     assert "winograd" in net.explain()
 
 
+@pytest.mark.isa("avx2")
+def test_a_network_knows_whether_it_is_so() -> None:
+    """Convolutions need nothing; of a product of few columns `explain` counts the primitive."""
+    graph = dnn.Graph()
+    y = graph.apply("Conv", graph.input("x", (1, 32, 14, 14)), weights(64, 32, 3, 3), pads=(1, 1, 1, 1))
+    y = graph.apply("Gemm", graph.apply("Flatten", graph.apply("GlobalAveragePool", y)), weights(64, 10))
+    net = graph.compile(y=y, engine=engine())
+    assert net.any_batch and "bits of an item are those that it has alone" in net.explain()
+    graph = dnn.Graph()
+    x = graph.input("x", (64, 768))
+    y = graph.apply("MatMul", graph.apply("Relu", x), weights(768, 2))
+    net = graph.compile(y=y, engine=engine())
+    assert not net.any_batch and "bits of an item depend on its batch in 1 primitives" in net.explain()
+    assert graph.compile(y=y, engine=engine(), deterministic="batch").any_batch
+
+
+def test_numpy_and_scales_of_a_batch_have_no_such_bits() -> None:
+    graph = dnn.Graph()
+    x = graph.input("x", (4, 3, 3))
+    assert not graph.compile(y=graph.apply("Det", x), engine=engine(), fallback="numpy").any_batch
+    graph = dnn.Graph()
+    q, *_ = graph.apply("DynamicQuantizeLinear", graph.input("x", (4, 8)), results=3)
+    assert not graph.compile(q=q, engine=engine()).any_batch
+
+
 def test_what_is_refused() -> None:
     graph = dnn.Graph()
     x = graph.input("x", (4, 8, 5, 5))

@@ -111,3 +111,21 @@ def test_an_input_may_choose_rows_and_be_a_number() -> None:
     np.testing.assert_array_equal(net(feed), table[feed] + feed[:, None].astype(np.float32))
     with pytest.raises(dnn.InvalidArguments, match="axis 0 of src has 10"):
         net(np.array([0, 10, 1, 1]))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("code", [6, 7])
+def test_floats_become_integers_of_any_size(code: int) -> None:
+    """Whole numbers of f32 are integers of callers; arithmetic with what may be too large stays with numpy."""
+    dtype = {6: np.int32, 7: np.int64}[code]
+    largest = [3e9, 1e12, -1e18, 9e18] if code == 7 else [-(2.0**31)]
+    values = np.array([1.5, -2.7, -0.5, 2.0**24 + 2, *largest], np.float32)
+    graph = dnn.Graph()
+    x = graph.input("x", values.shape)
+    net = graph.compile(y=graph.apply("Cast", x, to=code), engine=engine())
+    assert net.is_native
+    np.testing.assert_array_equal(net(values), values.astype(dtype))
+    graph = dnn.Graph()
+    number = graph.apply("Cast", graph.input("x", values.shape), to=code)
+    net = graph.compile(y=graph.apply("Add", number, np.array(1, dtype)), engine=engine(), fallback="numpy")
+    np.testing.assert_array_equal(net(values), values.astype(dtype) + 1)

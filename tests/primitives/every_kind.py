@@ -82,7 +82,7 @@ def norms(tag: str) -> Iterator[Description]:
 
 PRODUCTS: tuple[Description, ...] = (
     matmul(5, 70, 33), matmul(1, 40, 136), matmul(40, 90, 1), matmul(20, 3, 64), matmul(70, 40, 33, "ba", "ba", "ba"),
-    matmul(26, 300, 264), matmul(100, 80, 64), matmul(26, 1000, 30), matmul(5, 70, 33, weights="aB16b"),
+    matmul(26, 300, 264), matmul(100, 80, 64), matmul(12, 2600, 30), matmul(5, 70, 33, weights="aB16b"),
     dnn.MatMul(t(2, 3, 20), t(2, 20, 17), t(2, 3, 17), t(1, 1, 17)),
     dnn.MatMul(t(12, 1, 80), t(12, 80, 500), t(12, 1, 500)),  # one by one
     dnn.InnerProductForward(t(5, 6, 3, 3, tag="acdb"), t(19, 6, 3, 3, tag="any"), t(5, 19), vector(19)),

@@ -2,10 +2,12 @@
 
     python -m tools.any_batch --json=RECORD [--networks=ResNet]          bits, and whether plans are other ones
     python -m tools.any_batch --json=RECORD --cost [--networks=ResNet]   times of those with other plans, in turns
+    python -m tools.any_batch --json=RECORD --plans [--networks=ResNet]  whether plans are other ones, alone
     python -m tools.any_batch --json=RECORD --table                      the record as a table
+    python -m tools.any_batch.problems [--cost] [SET ...]                the same of problem sets
 
-A record keeps what it has of other networks.  Needs torch, torchvision, timm, transformers, onnx, and the models of
-`python -m examples.models`.
+A record keeps what it has of other networks.  Networks need torch, torchvision, timm, transformers, onnx, and the
+models of `python -m examples.models`.
 """
 
 import argparse
@@ -19,7 +21,6 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.planning.plan import Plan
 from tools.any_batch.listed import NETWORKS
 from tools.any_batch.networks import MOST, Array, Items
 
@@ -53,27 +54,9 @@ def differing(items: Items) -> list[str]:
     return found
 
 
-def plans_of(net: dnn.Network) -> list[Plan]:
-    return [segment.plan for segment in net.segments if hasattr(segment, "plan")]
-
-
-def is_same(a: Plan, b: Plan) -> bool:
-    """Whether plans make the same calls of the same kernels."""
-    alike = len(a.phases) == len(b.phases) and a.specs == b.specs
-    return alike and all(
-        x.kernels == y.kernels and x.arguments == y.arguments and np.array_equal(x.records, y.records)
-        for x, y in zip(a.phases, b.phases, strict=True)
-    )
-
-
 def others(items: Items) -> list[int]:
     """The batches whose plan is another one with deterministic="batch"."""
-    found = []
-    for batch in (1, 8):
-        with_it, without = (plans_of(items[0](batch, on)) for on in (asking(1), dnn.Engine(threads=1)))
-        if len(with_it) != len(without) or not all(map(is_same, with_it, without)):
-            found.append(batch)
-    return found
+    return [batch for batch in (1, 8) if not items[0](batch, dnn.Engine(threads=1)).any_batch]
 
 
 def cost(items: Items, batch: int, threads: int, seconds: float) -> float:
@@ -111,6 +94,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True, help="the record that is read and written")
     parser.add_argument("--seconds", type=float, default=1.0, help="of each cost")
     parser.add_argument("--cost", action="store_true")
+    parser.add_argument("--plans", action="store_true")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     record = json.loads(options.json.read_text()) if options.json.exists() else {}
@@ -124,6 +108,8 @@ def main() -> None:
         if options.cost:
             batches = [(batch, threads) for batch, threads in TIMED if batch in entry["others"]]
             entry["cost"] = {f"{b}, {t}": cost(items, b, t, options.seconds) for b, t in batches}
+        elif options.plans:
+            entry["others"] = others(items)
         else:
             try:
                 entry["differing"], entry["others"] = differing(items), others(items)

@@ -13,7 +13,8 @@
 | then ..    | f32[rows, columns]         | operands of after, each laid out as its Operand says |
 
 One or two rows wait for weights, so there a group is multiplied as it is, and its sum scaled: scales * (sum of src *
-weights) - offsets * (sum of src).  More rows share what scales every element.
+weights) - offsets * (sum of src).  More rows share what scales every element.  With `as_many` a few rows are summed as
+more are, so that their bits are the same.
 """
 
 from typing import Final
@@ -45,7 +46,8 @@ SRC, WEIGHTS, SCALES = range(3)
 class UnpackedProductSpec(PanelProduct):
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8.  signed: in two's complement.  in_order: nibbles of 8 k as they
-    come.  scales_row_bytes: 0 in panels.  table: what nibbles are numbers of, "f4_e2m1" or "nf4"."""
+    come.  scales_row_bytes: 0 in panels.  table: what nibbles are numbers of, "f4_e2m1" or "nf4".  as_many: of one or
+    two rows alone."""
 
     isa: str
     rows: int
@@ -64,6 +66,7 @@ class UnpackedProductSpec(PanelProduct):
     in_order: bool = False
     scales_row_bytes: int = 0
     table: str = ""
+    as_many: bool = False
 
     @property
     def name(self) -> str:
@@ -96,15 +99,15 @@ class UnpackedProductSpec(PanelProduct):
         return Footprint(tuple(dict.fromkeys(reads)), written)
 
     def generate(self, asm: Assembler) -> None:
-        code = SumsOfGroups if self.rows <= ROWS_BY_GROUPS else ScaledWeights
+        code = SumsOfGroups if self.rows <= ROWS_BY_GROUPS and not self.as_many else ScaledWeights
         code(self, vector_of(self.isa, asm)).emit()
         asm.ret()
 
 
-def unpacked_vectors(isa: str, rows: int) -> int:
+def unpacked_vectors(isa: str, rows: int, as_many: bool = False) -> int:
     """How many vectors of a panel registers hold the sums of for so many rows; 0 if none."""
     room = VECTORS[isa].count - OTHER_REGISTERS
-    by_groups = rows <= ROWS_BY_GROUPS
+    by_groups = rows <= ROWS_BY_GROUPS and not as_many
     room, each = (room - rows, 2 * rows) if by_groups else (room, rows + 2)
     return next((n for n in (PANEL_VECTORS, 2, 1) if n * each <= room), 0)
 

@@ -15,7 +15,7 @@ MODULES = (
 )  # fmt: skip
 FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits", "integer_transformers")
 PREVIEWS = ("preview",)
-CLASSICAL = ("trees", "linear_models", "features", "labels")
+CLASSICAL = ("trees", "linear_models", "support_vectors", "features", "labels")
 COMPOSED = ("sampling", "regions", "signals", "states")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",

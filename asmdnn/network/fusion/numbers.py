@@ -122,7 +122,7 @@ class Numbering(BitOperators, PlaceOperators):
             self.nodes.append(Node("Equal", operands, (equal,), {}, name="", domain="", opset=OPSET))
             self.nodes.append(Node("Not", (equal,), (result,), {}, name=node.name, domain="", opset=OPSET))
             return True
-        if dtype == F32 and wanted == WIDE[1]:
+        if dtype == F32 and wanted in WIDE:
             one = Known(f"{result} as numbers", ANYTHING)
             return self.results(node, (x,), [(result, one)], op=MAP, function=towards_zero)
         return False

@@ -19,5 +19,5 @@ def words(desc: AttentionForward, kind: str = "forward_inference") -> Words:
 
 KINDS = (
     Kind(AttentionForward, (unpacked.plan, schedule.plan), words, any_batch=by_rows),
-    Kind(AttentionBackward, (backward_schedule.plan,), backward_words),
+    Kind(AttentionBackward, (backward_schedule.plan,), backward_words, any_batch=by_rows),
 )

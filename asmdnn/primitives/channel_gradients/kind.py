@@ -10,6 +10,7 @@ from asmdnn.primitives.channel_gradients.description import (
 )
 from asmdnn.primitives.channel_gradients.group_norm import plan_group_norm
 from asmdnn.primitives.channel_gradients.prelu import plan_prelu
+from asmdnn.primitives.core.any_batch import items_alone
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.normalization.channel_description import NONE
 
@@ -30,6 +31,6 @@ def prelu_words(desc: PReLUBackward) -> Words:
 
 KINDS = (
     Kind(BatchNormBackward, (plan_batch_norm,), norm_words),
-    Kind(GroupNormBackward, (plan_group_norm,), norm_words),
+    Kind(GroupNormBackward, (plan_group_norm,), norm_words, any_batch=items_alone("diff_scale", "diff_shift")),
     Kind(PReLUBackward, (plan_prelu,), prelu_words),
 )

@@ -10,6 +10,7 @@ from asmdnn.primitives.convolution_backward.description import (
     DeconvolutionBackwardData,
     DeconvolutionBackwardWeights,
 )
+from asmdnn.primitives.core.any_batch import of_f32
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.reorder.as_f32 import as_f32
 
@@ -32,8 +33,21 @@ IN_F32, *_ = as_f32(depthwise_weights.plans, weights.plans)  # of tensors of sev
 WEIGHTS = (weights_products.plans, depthwise_weights.plans, IN_F32, weights.plans)
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
-    Kind(ConvolutionBackwardData, (data.plan_convolution,), data_words, transformed=("weights",), letters=LETTERS),
-    Kind(DeconvolutionBackwardData, (data.plan_deconvolution,), data_words, letters=LETTERS),
+    Kind(
+        ConvolutionBackwardData,
+        (data.plan_convolution,),
+        data_words,
+        transformed=("weights",),
+        letters=LETTERS,
+        any_batch=of_f32("diff_dst", "weights"),
+    ),
+    Kind(
+        DeconvolutionBackwardData,
+        (data.plan_deconvolution,),
+        data_words,
+        letters=LETTERS,
+        any_batch=of_f32("diff_dst", "weights"),
+    ),
     Kind(ConvolutionBackwardWeights, WEIGHTS, weights_words, letters=LETTERS),
     Kind(DeconvolutionBackwardWeights, WEIGHTS, weights_words, letters=LETTERS),
 )

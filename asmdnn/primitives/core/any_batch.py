@@ -4,11 +4,15 @@ Every sum is then taken in one order, which is the same for any number of rows. 
 by which no product is split by that number; kinds say what else would differ, and refuse it.
 """
 
+from collections.abc import Callable
+
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description, every_tensor
 from asmdnn.primitives.core.engine import BATCH, Engine
 from asmdnn.records import replace
-from asmdnn.types import FLOATS, INTEGERS8
+from asmdnn.types import CODED_FLOATS, FLOATS, INTEGERS8, f32, s4, u4
+
+UNPACKED = (*INTEGERS8, s4, u4, *CODED_FLOATS)  # weights that become f32 in kernels or before
 
 
 def refused(desc: object, attr: Attr) -> str:
@@ -21,15 +25,38 @@ def by_rows(desc: object, attr: Attr) -> str:
     return ""
 
 
+def items_alone(*sums: str) -> Callable[[Description, Attr], str]:
+    """Of kinds that compute every item in one order, but for results of these names, which are sums over all items."""
+
+    def reason(desc: Description, attr: Attr) -> str:
+        asked = [name for name in sums if name in dict(every_tensor(desc))]
+        return f"{asked[0]} is a sum over all items: leave it out, or deterministic='batch'" if asked else ""
+
+    return reason
+
+
 def of_products(desc: Description, attr: Attr) -> str:
-    """Of kinds that multiply src and weights: of one type, or bytes, whose sums are exact in any order."""
+    """Of kinds that multiply src and weights: of one type, or bytes, whose sums are exact in any order, or floats with
+    integers that become f32."""
     types = dict(every_tensor(desc))
     src, weights = types["src"].dtype, types["weights"].dtype
-    if attr.groups:
-        return "deterministic='batch' takes no scales or zero points of groups: leave it out with groups="
-    if (src == weights and src in FLOATS) or (src in INTEGERS8 and weights in INTEGERS8):
+    if (src == weights and src in FLOATS) or (src in INTEGERS8 and weights in INTEGERS8 and not attr.groups):
         return ""
-    return f"src is {src}, weights {weights}: deterministic='batch' takes factors of one type, or bytes"
+    if src in FLOATS and weights in UNPACKED:
+        return ""
+    groups = " with scales of groups" if attr.groups else ""
+    return f"src is {src}, weights {weights}{groups}: deterministic='batch' takes floats of one type, or bytes"
+
+
+def of_f32(first: str, second: str) -> Callable[[Description, Attr], str]:
+    """Of other products, of factors with these names."""
+
+    def reason(desc: Description, attr: Attr) -> str:
+        types = dict(every_tensor(desc))
+        other = [name for name in (first, second) if types[name].dtype != f32]
+        return f"{other[0]} is {types[other[0]].dtype}: deterministic='batch' takes f32 here" if other else ""
+
+    return reason
 
 
 def of_sequences(desc: Description, attr: Attr) -> str:

@@ -108,6 +108,19 @@ class PrimitiveDesc:
         """Bytes of the process's pool that a call uses while it runs: none if the user passes the scratchpad."""
         return 0 if self.attr.scratchpad_mode == "user" else self.scratchpad_bytes
 
+    @property
+    def any_batch(self) -> bool:
+        """Whether an item's bits are those that it has alone: the plan is that of deterministic="batch", which is made
+        to find out."""
+        if self.attr.deterministic == BATCH:
+            return True
+        try:
+            planners, attr, engine = check_request(self.desc, self.attr.changed(deterministic=BATCH), self.engine)
+            check_any_batch(self.desc, attr)
+            return self.plan.calls_as(first_plan(planners, self.desc, attr, engine).plan)
+        except (InvalidArguments, Unimplemented):
+            return False
+
     def formats(self) -> dict[str, str]:
         """The tensors of the plan as they are printed, with the letters of their dims: "f32 64x3x7x7 oihw"."""
         letters = partial(kind_of(self.desc).letters, self.desc)
@@ -121,6 +134,7 @@ class PrimitiveDesc:
         width = max(8, *map(len, plan.tensors))
         lines += [f"  {name:{width}} {words}" for name, words in self.formats().items()]
         lines += [f"  scratch  {name} {size} bytes" for name, size in plan.scratch_bytes.items()]
+        lines += ["  batch    bits of an item are those that it has alone"] if self.any_batch else []
         for i, phase in enumerate(plan.phases):
             lines.append(f"  phase {i}  {phase.count} records, {phase.total_cycles} cycles expected{said_of(phase)}")
             lines += [f"    {records:7} x {kernel.name}" for kernel, records, _ in phase.uses()]

@@ -1,7 +1,7 @@
 """Inner products, as kinds of primitives."""
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.primitives.core.any_batch import of_products
+from asmdnn.primitives.core.any_batch import of_f32, of_products, refused
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.inner_product import tiles
@@ -42,10 +42,13 @@ KINDS = (
         letters=InnerProductForward.letters, summed=("weights",), any_batch=of_products, rounds=True,
     ),
     *(
-        Kind(description, (planner,), words, candidates=candidates_of(planner), letters=description.letters)
-        for description, planner, words in (
-            (InnerProductBackwardData, tiles.plan_backward_data, backward_data_words),
-            (InnerProductBackwardWeights, tiles.plan_backward_weights, backward_weights_words),
+        Kind(
+            description, (planner,), words, candidates=candidates_of(planner), letters=description.letters,
+            any_batch=any_batch,
+        )
+        for description, planner, words, any_batch in (
+            (InnerProductBackwardData, tiles.plan_backward_data, backward_data_words, of_f32("diff_dst", "weights")),
+            (InnerProductBackwardWeights, tiles.plan_backward_weights, backward_weights_words, refused),
         )
     ),
 )  # fmt: skip

@@ -50,5 +50,5 @@ KINDS = (
     Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words, any_batch=batch_norm_of_any_batch),
     Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words, any_batch=by_rows),
     Kind(LRNForward, (lrn.plans,), lrn_words, any_batch=by_rows),
-    Kind(LRNBackward, (lrn_backward.plans,), lrn_words),
+    Kind(LRNBackward, (lrn_backward.plans,), lrn_words, any_batch=by_rows),
 )

@@ -3,6 +3,7 @@
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
+from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.core.kind import Kind, Words
@@ -32,4 +33,4 @@ def words(desc: PoolingBackward) -> Words:
     return Words(forward.primitive, forward.auxiliary, forward.problem, "backward_data")
 
 
-KINDS = (Kind(PoolingBackward, (plans,), words),)
+KINDS = (Kind(PoolingBackward, (plans,), words, any_batch=by_rows),)

@@ -119,7 +119,7 @@ def choose_splits(p: Product, target: Target) -> int:
     block, tuning = choose_block(p, target), target.products
     tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * target.lanes))
     cycles = p.k * target.step_cycles(min(p.m, block.rows), block.vectors) * tiles
-    if p.types.sums != f32 or p.batch or tiles >= tuning.few_tiles or cycles < tuning.split_cycles:
+    if p.types.sums != f32 or p.batch or tiles >= tuning.split_tiles or cycles < tuning.split_cycles:
         return 1
     return max(1, min(-(-tuning.few_tiles // tiles), p.k // tuning.least_split))
 

@@ -6,7 +6,7 @@ from asmdnn.forking import importing
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import INTEGERS
 from asmdnn.primitives.attributes.words import mask_of
-from asmdnn.primitives.core.any_batch import of_products
+from asmdnn.primitives.core.any_batch import of_f32, of_products
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
@@ -55,5 +55,5 @@ KINDS = (
         letters=MatMul.letters, summed=("weights",), packed=("weights",), rounds=True,
         any_batch=of_products,
     ),
-    Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan)),
+    Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan), any_batch=of_f32("a", "b")),
 )  # fmt: skip

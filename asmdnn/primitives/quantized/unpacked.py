@@ -1,6 +1,6 @@
 """The plan of a product with weights of 4 or 8 bits that become f32 in registers; src is multiplied as it is."""
 
-from asmdnn.generators.dot.unpacked import UnpackedProductSpec, unpacked_rows, unpacked_vectors
+from asmdnn.generators.dot.unpacked import ROWS_BY_GROUPS, UnpackedProductSpec, unpacked_rows, unpacked_vectors
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -45,7 +45,11 @@ class UnpackedPlan(PanelPlan):
         return {"src": (start, row)}
 
     def vectors_of(self, rows: int) -> int:
-        return unpacked_vectors(self.isa, rows)
+        return unpacked_vectors(self.isa, rows, self.as_many(rows))
+
+    def as_many(self, rows: int) -> bool:
+        """Whether few rows are summed as more are."""
+        return self.assembly.tuning.products.scaled_rows <= rows <= ROWS_BY_GROUPS
 
     def spec(self, tile: PanelTile) -> UnpackedProductSpec:
         _, src_row_bytes, _ = self.place("src")
@@ -64,6 +68,7 @@ class UnpackedPlan(PanelPlan):
             kind=self.desc.dst.dtype.name,
             bits=self.desc.bits,
             table=self.desc.table,
+            as_many=self.as_many(tile.rows),
         )
 
     def cycles(self, tile: PanelTile) -> int:

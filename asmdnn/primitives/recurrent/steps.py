@@ -131,7 +131,7 @@ def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase
     lines = prefetch_lines(stage, columns, len(tiles)) if stage.weights_bytes >= tuning.recurrent.ahead_bytes else 0
     first = np.arange(0, stage.panels, vectors)
     rest = stage.units - int(first[-1]) * stage.lanes
-    sums = -(-tuning.recurrent.latency_sums // columns)
+    sums = -(-tuning.recurrent.latency_sums // columns) if columns < tuning.recurrent.latency_columns else 1
     numbers: dict[RecurrentTileSpec, int] = {}
     kernel = np.empty((len(first), len(tiles)), np.int64)
     for groups, units in ((slice(0, -1), vectors * stage.lanes), (slice(-1, None), rest)):

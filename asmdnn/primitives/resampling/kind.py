@@ -26,5 +26,5 @@ def backward_words(desc: ResamplingBackward) -> Words:
 
 KINDS = (
     Kind(ResamplingForward, (resampling.plans,), words, any_batch=by_rows),
-    Kind(ResamplingBackward, (backward.plans,), backward_words),
+    Kind(ResamplingBackward, (backward.plans,), backward_words, any_batch=by_rows),
 )

@@ -1,6 +1,7 @@
 """Gradients that need sums over a row, as kinds of primitives."""
 
 from asmdnn.primitives.attributes.words import number_word
+from asmdnn.primitives.core.any_batch import by_rows, items_alone
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.row_gradients.gradients import plan_layer_norm, plan_softmax
@@ -19,6 +20,6 @@ def layer_words(desc: LayerNormBackward) -> Words:
 
 
 KINDS = (
-    Kind(SoftmaxBackward, (plan_softmax,), softmax_words),
-    Kind(LayerNormBackward, (plan_layer_norm,), layer_words),
+    Kind(SoftmaxBackward, (plan_softmax,), softmax_words, any_batch=by_rows),
+    Kind(LayerNormBackward, (plan_layer_norm,), layer_words, any_batch=items_alone("diff_scale", "diff_shift")),
 )
