@@ -19,12 +19,12 @@ from asmdnn.isa.levels import AVX2, AVX512_CORE
 from asmdnn.isa.rows_in_lanes import rows_in_lanes
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.records import replace
-from asmdnn.types import DataType, bf16, f16, f32, s32, u8
+from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
 EDGES = (Band(1, 2, 1), Band(2, 0, 3), Band(1, 0, 2), Band(1, 0, 0))
 IN_LANES = tuple((types, isa) for types, isa in DOTS if rows_in_lanes(types, isa.name))
 ENDS = tuple(of for of in IN_LANES if of[0] != S8S8)  # s8 differ in how they come into lanes
-WIDENED = ((bf16, bf16), (f16, f16), (f32, bf16))
+WIDENED = ((bf16, bf16, bf16), (f16, f16, u8), (f32, bf16, f16), (u8, f32, u8), (s8, f32, f32))  # src, weights, dst
 SIZES = {  # the distances, by what they are counted in
     "src_type": ("src_pixel_bytes", "src_row_bytes", "src_tap_bytes", "src_plane_bytes"),
     "dst_type": ("dst_pixel_bytes", "dst_row_bytes"),
@@ -94,9 +94,9 @@ def ends(types: Types, isa: str) -> Iterator[DepthwiseRowsSpec]:
 def widened(isa: str) -> Iterator[GroupedRows]:
     """Every way that lanes find their inputs, tails, and what is stored."""
     cases = (*grouped.groups(isa), *list(grouped.tails(isa))[::3], *list(few_inputs.edges(isa))[:2])
-    for number, (src, weights) in enumerate(WIDENED):
+    for number, types in enumerate(WIDENED):
         for spec in cases[number::2]:
-            yield retyped(spec, isa, src, weights, (src, u8, f16)[number])
+            yield retyped(spec, isa, *types)
 
 
 FAMILIES = {

@@ -1,4 +1,4 @@
-"""Winograd's transforms by types: tiles of every float, rounded to bf16 or not, and every type of dst."""
+"""Winograd's transforms by types: tiles of every type, rounded to bf16 or not, and every type of dst."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,7 +16,7 @@ from asmdnn.generators.winograd.weights import WeightsTransformSpec
 from asmdnn.isa.levels import AVX512_CORE_BF16
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.records import replace
-from asmdnn.types import HALF_FLOATS, DataType, bf16, f32
+from asmdnn.types import HALF_FLOATS, INTEGERS8, DataType, bf16, f32
 
 ROUNDING = AVX512_CORE_BF16.name
 LEVELS = (*CONV_LEVELS, ROUNDING)
@@ -30,9 +30,9 @@ def of_size(spec: Any, dtype: DataType, **fields: Any) -> Any:
 
 
 def sources(isa: str) -> Iterator[SourceTransformSpec]:
-    """Whole tiles, edges and tails of every float that is no f32; f32 and bf16 to bf16, where that is rounded."""
+    """Whole tiles, edges and tails of all types but f32; f32 and bf16 to bf16, where that is rounded."""
     lanes, level = lanes_of(isa), f32_level(isa)
-    pairs = [(src, f32) for src in HALF_FLOATS] + [(bf16, bf16), (f32, bf16)] * (isa == ROUNDING)
+    pairs = [(src, f32) for src in (*HALF_FLOATS, *INTEGERS8)] + [(bf16, bf16), (f32, bf16)] * (isa == ROUNDING)
     for m in FORMS:
         for src, source in pairs:
             for spec in (

@@ -90,6 +90,37 @@ def test_convolutions_are_of_integers(dtype: type, zero: int, isa: str) -> None:
     assert np.array_equal(again.run(feeds)["y"], net.run(feeds)["y"])
 
 
+def bottleneck(zero: int) -> tuple[dnn.Graph, Any]:
+    """A 3x3 convolution of many channels and a depthwise one, of integers around `zero`."""
+    q = Quantised()
+    x = q.pair(q.graph.input("x", (1, 64, 14, 14)), 0.02, zero)
+    x = q.pair(q.graph.apply("Relu", q.conv(x, 64, 64, 3)), 0.3, zero)
+    return q.graph, q.pair(q.conv(x, 1, 64, 3, group=64), STEP * 10, 128)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    ("isa", "zero", "wanted"),
+    [
+        ("avx2", 0, ["winograd:avx2 u8 f32", "depthwise:avx2 u8 f32"]),
+        ("avx2", 7, ["winograd:avx2 f32 f32", "depthwise:avx2 u8 s8"]),
+        ("avx2_vnni", 0, ["direct:avx2_vnni u8 s8", "depthwise:avx2_vnni u8 s8"]),
+    ],
+)
+def test_bytes_that_are_multiplied_as_words_become_f32_where_that_is_faster(
+    isa: str, zero: int, wanted: list[str]
+) -> None:
+    graph, y = bottleneck(zero)
+    net = graph.compile(y=y, engine=engine(isa=isa))
+    (segment,) = net.planned().segments
+    of_conv = [step.pd for step in segment.steps if step.label.startswith("Conv")]  # type: ignore[union-attr]
+    types = [(pd.plan.tensors["src"].dtype, pd.plan.tensors["weights"].dtype) for pd in of_conv]
+    found = [f"{pd.implementation} {src} {weights}" for pd, (src, weights) in zip(of_conv, types, strict=True)]
+    assert found == wanted
+    if isa == "avx2":
+        check_values(net, {"x": RANDOM.standard_normal((1, 64, 14, 14)).astype(np.float32)}, steps=20)
+
+
 def product(q: Quantised, weights: Any) -> Any:
     x = q.pair(q.graph.input("x", (2, 5, 24)), 0.02, 11)
     return q.pair(q.graph.apply("MatMul", x, weights), STEP, 90)

@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.bench.taps import sums_of as sums
 from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
 from asmdnn.isa.vectors import lanes_of
-from tests.primitives.typed_conv import TypedConv, by_channel, check_halves, computed, rounded
+from tests.primitives.typed_conv import UNIT_ROUNDOFF, TypedConv, by_channel, check_halves, computed, rounded
 
 BYTES = ("avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")
 HALVES = [("avx2", dnn.bf16), ("avx2", dnn.f16), ("avx512_core", dnn.f16), ("avx512_core_bf16", dnn.bf16)]
@@ -120,6 +120,23 @@ def test_groups_of_halves(level: str, src: dnn.DataType, shape: str) -> None:
     if (shape, level) in BY_TILES:
         name = "direct"
     assert pd.implementation in (f"{name}:{level}", f"widen+{name}:{level}")
+
+
+@pytest.mark.isa("avx2")
+@SOURCES
+@pytest.mark.parametrize(
+    "text", ["g21mb1ic21ih9iw7oc21kh3kw3ph1pw1", "g19mb2ic19ih11oc19kh5sh2ph2", "g4mb1ic32ih7oc32kh3ph1"]
+)
+def test_bytes_by_floats(text: str, src: dnn.DataType) -> None:
+    """Read into f32, within its bound; a zero point is refused."""
+    case = TypedConv(text, (src, dnn.f32, dnn.f32), tags=LAST)
+    data, p, pd = case.data(), case.problem, case.planned("avx2")
+    assert pd.implementation in ("depthwise:avx2", "grouped:avx2")
+    size = sums(p, np.abs(data["src"]).astype(np.float64), np.abs(data["weights"]))
+    terms = p.reduction * UNIT_ROUNDOFF
+    assert (np.abs(computed(pd, data) - sums(p, data["src"], data["weights"])) <= size * terms / (1 - terms)).all()
+    with pytest.raises(dnn.Unimplemented, match="zero points of src are not implemented"):
+        replace(case, attr=dnn.Attr(zero_points={"src": 0})).planned("avx2")
 
 
 @pytest.mark.isa("avx512_core_bf16")

@@ -84,9 +84,15 @@ def test_one_axis_and_types() -> None:
     )
     with pytest.raises(dnn.Unimplemented, match="1 spatial axes"):
         dnn.primitive_desc(line, engine=ENGINE)
-    bytes_of_src = dnn.MemoryDesc(LARGE.src_dims, dnn.u8, "acdb")
+    of_bytes = {
+        "src": dnn.MemoryDesc(LARGE.src_dims, dnn.u8, "acdb"),
+        "weights": dnn.MemoryDesc(LARGE.weights_dims, dnn.s8, "any"),
+    }
+    with pytest.raises(dnn.Unimplemented, match="weights is s8, transforms take f32, bf16, f16"):
+        dnn.primitive_desc(replace(LARGE.desc(), **of_bytes), engine=ENGINE)
+    deep = {"strides": (2, 2), "dst": dnn.MemoryDesc((1, 64, 14, 14), dnn.f32, "any"), "src": of_bytes["src"]}
     with pytest.raises(dnn.Unimplemented, match="does not multiply u8 by f32"):
-        dnn.primitive_desc(replace(LARGE.desc(), src=bytes_of_src), engine=ENGINE)
+        dnn.primitive_desc(replace(LARGE.desc("direct"), **deep), engine=ENGINE)
 
 
 @pytest.mark.parametrize("m", [2, 4])

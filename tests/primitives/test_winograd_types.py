@@ -1,6 +1,7 @@
 """Winograd's convolution of other types: bf16 and f16 in memory, f32 or bf16 inside, any dst; the choice by cycles."""
 
 from dataclasses import replace
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -20,13 +21,19 @@ HALVES = (dnn.bf16, dnn.bf16, dnn.bf16)
 SMALL = Case(2, 19, 21, (9, 6), types=HALVES)
 LAYER = Case(1, 64, 64, (28, 28), types=HALVES)
 TYPES = [HALVES, (dnn.bf16, dnn.bf16, dnn.f32), (dnn.bf16, dnn.f32, dnn.u8), (dnn.f32, dnn.bf16, dnn.bf16),
-         (dnn.f16, dnn.f16, dnn.f16), (dnn.f16, dnn.f16, dnn.s32), (dnn.f32, dnn.f32, dnn.s8)]  # fmt: skip
+         (dnn.f16, dnn.f16, dnn.f16), (dnn.f16, dnn.f16, dnn.s32), (dnn.f32, dnn.f32, dnn.s8),
+         (dnn.u8, dnn.f32, dnn.u8), (dnn.s8, dnn.f32, dnn.f32)]  # fmt: skip
 CUTS = [(2, BF16), (2, F32), (4, BF16), (4, F32)]
+
+
+def levels(*names: str) -> list[Any]:
+    """Each where the CPU has it."""
+    return [pytest.param(name, marks=pytest.mark.isa(name)) for name in names]
 
 
 @pytest.mark.parametrize("types", TYPES, ids=name_of)
 @pytest.mark.parametrize(("m", "inside"), CUTS, ids=str)
-@pytest.mark.parametrize("isa", ["avx2", "avx512_core", ROUNDING])
+@pytest.mark.parametrize("isa", levels("avx2", "avx512_core", ROUNDING))
 def test_types(isa: str, types: tuple[dnn.DataType, dnn.DataType, dnn.DataType], m: int, inside: Types) -> None:
     """Of widths with a tail, and odd numbers of channels, in every layout, in blocks and in phases."""
     if (isa == ROUNDING and dnn.bf16 not in types) or (isa != ROUNDING and inside == BF16):
@@ -49,7 +56,7 @@ def test_types(isa: str, types: tuple[dnn.DataType, dnn.DataType, dnn.DataType],
     ],
     ids=name_of,
 )
-@pytest.mark.parametrize("isa", [ROUNDING])
+@pytest.mark.parametrize("isa", levels(ROUNDING))
 def test_groups(isa: str, case: Case, cut: WinogradCut) -> None:
     case = replace(case, types=HALVES, tags=("acdb", "acdb"))
     check(planned(case, isa, cut, threads=2), case, cut.m)
@@ -62,7 +69,7 @@ def test_cuts_emulated(cut: WinogradCut) -> None:
     check(planned(case, ROUNDING, cut), case, cut.m, emulated=True)
 
 
-@pytest.mark.parametrize("isa", ["avx2", ROUNDING])
+@pytest.mark.parametrize("isa", levels("avx2", ROUNDING))
 def test_ends(isa: str) -> None:
     """A bias, scales, tensors of bf16 and f32, and what dst held, in dst's type."""
     tensor = {"binary_1": dnn.MemoryDesc((2, 21, 9, 6), dnn.bf16, "abcd")}
@@ -84,9 +91,9 @@ def test_ends(isa: str) -> None:
         np.testing.assert_allclose(found, np.maximum(wanted, 0), 2.0**-8, 1e-4)
 
 
-@pytest.mark.parametrize(("isa", "inside"), [("avx2", F32), (ROUNDING, BF16)], ids=str)
-def test_threads_agree_in_every_bit(isa: str, inside: Types) -> None:
-    case, results = replace(LAYER, size=(23, 17)), []
+@pytest.mark.parametrize("isa", levels("avx2", ROUNDING))
+def test_threads_agree_in_every_bit(isa: str) -> None:
+    case, results, inside = replace(LAYER, size=(23, 17)), [], BF16 if isa == ROUNDING else F32
     for threads in (1, 2, 3, 5):
         pd = planned(case, isa, WinogradCut(2, 2, 6, panels_of(case, isa, 2), types=inside), threads=threads)
         dnn.Primitive(pd).execute(**(memories := memories_of(pd, case.arrays())))
@@ -145,7 +152,7 @@ def test_a_reorder_rounds_weights(dims: tuple[int, ...], dtype: dnn.DataType, m:
     assert dtype != dnn.bf16 or np.mean(again.array != made.array) < 0.01  # but for ties of what f32 cannot hold
 
 
-@pytest.mark.parametrize("isa", [ROUNDING])
+@pytest.mark.parametrize("isa", levels(ROUNDING))
 def test_errors_are_those_that_the_page_states(isa: str) -> None:
     """To float64 on the same numbers: F(2x2) in bf16 is off by three times what rounding dst alone is, F(4x4) by eight;
     f32 inside by nothing more."""

@@ -1,5 +1,7 @@
 """Conv and ConvTranspose as convolution and deconvolution, of one to three spatial axes and any groups."""
 
+from functools import partial
+
 import numpy as np
 
 from asmdnn.memory import MemoryDesc
@@ -11,7 +13,14 @@ from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.frames import is_frames, lower_frames
 from asmdnn.network.lowering.given_weights import Product, has_given_weights, lower_given, seen_as_gradient
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
-from asmdnn.network.lowering.integers import bias_of, cheapest_way, is_product_of_integers, source_of, weights_of
+from asmdnn.network.lowering.integers import (
+    bias_of,
+    cheapest_way,
+    is_product_of_integers,
+    multiplies_words,
+    source_of,
+    weights_of,
+)
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.lowering.sources import cheapest, operand_of
 from asmdnn.network.operators.geometry import window_of
@@ -30,20 +39,36 @@ Description = ConvolutionForward | DeconvolutionForward
 
 
 def lower_conv(steps: Steps, group: Group) -> None:
-    """Of integers as such, if that is cheaper than as floats, which it is but for some of few channels."""
+    """Of integers as such, if that is cheaper than as floats: it is but for some of few channels, and where a level
+    multiplies bytes as words, for kernels that read bytes into f32: Winograd's and those of rows."""
     if not group.has_integers:
         is_narrow = steps.multiplies_narrow(group.result) and not has_given_weights(steps, group.node)
         convolve_narrow(steps, group) if is_narrow else convolve_floats(steps, group)
         return
     if not is_product_of_integers(steps, group):
-        cheapest_way(steps, group, (convolve_floats, in_two_steps))
+        convolve_dequantised(steps, group)
         return
     is_dense = group.node.get("group", 1) == 1
-    cheapest_way(steps, group, (convolve_integers, convolve_floats, in_two_steps), takes_first=is_dense)
+    if multiplies_words(steps.engine):
+        cheapest_way(steps, group, (convolve_integers, convolve_widened))
+    else:
+        cheapest_way(steps, group, (convolve_integers, convolve_dequantised), takes_first=is_dense)
 
 
-def convolve_integers(steps: Steps, group: Group) -> None:
-    """The sums are exact, what is after them is one expression of f32.  Raises Refused."""
+def convolve_widened(steps: Steps, group: Group) -> None:
+    """By kernels that read bytes into f32, where there are some: they save a pass over src."""
+    ways = (partial(convolve_integers, factors=f32), convolve_dequantised)
+    cheapest_way(steps, group, ways, takes_first=True)
+
+
+def convolve_dequantised(steps: Steps, group: Group) -> None:
+    """As floats, with what is after it or without."""
+    cheapest_way(steps, group, (convolve_floats, in_two_steps))
+
+
+def convolve_integers(steps: Steps, group: Group, factors: DataType = s8) -> None:
+    """What is after the sums is one expression of f32.  factors: what weights become; the sums of s8 are exact, those
+    of f32, for kernels that read bytes into f32, nearly so.  Raises Refused."""
     node = group.node
     desc = convolution(steps, node)
     source, weights = source_of(steps, node.inputs[0]), weights_of(steps, node.inputs[1], 0)
@@ -53,14 +78,17 @@ def convolve_integers(steps: Steps, group: Group) -> None:
     tail = tail_of(steps, group, None, start, reads_bytes=True)
     formats = {
         "src": any_format(desc.src.dims, source.dtype),
-        "weights": any_format(desc.weights.dims, s8),
+        "weights": any_format(desc.weights.dims, factors),
         "dst": steps.result_format(desc.dst.dims, stored(steps.value(group.result))),
         "bias": None,
     }
     desc, attr = desc.with_formats(formats), Attr(tail.post_ops(), zero_points=source.zero_points)  # type: ignore[arg-type]
     place = cheapest(steps, source.name, steps.bytes_of(source.name), desc, attr)
     desc = desc.with_formats({"src": place.desc})
-    constants = {"weights": (weights.name, weights.array.reshape(desc.weights.dims)), **source.constants}
+    array = weights.array.reshape(desc.weights.dims)
+    constants = {"weights": (weights.name, array), **source.constants}
+    if factors == f32:
+        constants["weights"] = (f"{weights.name} as f32", array.astype(np.float32))
     places = {"src": place, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 

@@ -5,17 +5,22 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from asmdnn.errors import AsmdnnError
+from asmdnn.isa.dot import U8S8, dot_class
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.network.descriptors import STORED
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
 from asmdnn.network.quantised.numbers import Integers, quantization_of
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
-from asmdnn.types import DataType
+from asmdnn.types import INTEGERS8, DataType
 
 FormatPath = Callable[[Steps, Group], None]
 SHIFT = 128  # between uint8 and int8
+MULTIPLIES = 2  # of vectors in a cycle
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +100,7 @@ def bias_of(steps: Steps, name: str) -> Array:
 def cheapest_way(steps: Steps, group: Group, ways: Sequence[FormatPath], takes_first: bool = False) -> None:
     """Add what is expected to take the fewest cycles, or the first way that has kernels.  Raises Refused, with
     the first reason, if none has."""
-    found, reasons = list[tuple[int, int, Steps]](), list[str]()
+    found, reasons = list[tuple[float, int, Steps]](), list[str]()
     for number, way in enumerate(ways):
         trial, before = steps.branch(), len(steps.steps)
         try:
@@ -103,9 +108,29 @@ def cheapest_way(steps: Steps, group: Group, ways: Sequence[FormatPath], takes_f
         except (Refused, AsmdnnError) as reason:
             reasons.append(str(reason))
             continue
-        found.append((sum(step.pd.plan.cycles for step in trial.steps[before:]), number, trial))
+        found.append((sum(expected_cycles(step.pd, steps.engine) for step in trial.steps[before:]), number, trial))
         if takes_first:
             break
     if not found:
         raise Refused(reasons[0])
     steps.become(min(found, key=lambda one: one[:2])[2])
+
+
+def expected_cycles(pd: PrimitiveDesc, engine: Engine) -> float:
+    """Of a plan, which counts a multiply of four bytes as one of f32 wherever it is, and with the weights that L2 does
+    not hold, whose bytes are what ways differ in most."""
+    tensors, plan = pd.plan.tensors, pd.plan
+    if "weights" not in tensors or not multiplies_words(engine):
+        return plan.cycles
+    src, weights, dst = (tensors[name] for name in ("src", "weights", "dst"))
+    far = weights.size_bytes / engine.tuning.winograd.far_bytes_per_cycle * (weights.size_bytes > engine.l2_bytes)
+    if not {src.dtype, weights.dtype} <= {*INTEGERS8}:
+        return plan.cycles + far
+    products = dst.nelems() * weights.nelems() // max(1, dst.dims[1])
+    multiplies = products / (U8S8.group * lanes_of(engine.isa))
+    return plan.cycles + far + (engine.tuning.products.words_cycles - 1) * multiplies / MULTIPLIES
+
+
+def multiplies_words(engine: Engine) -> bool:
+    """Whether the level has no multiply of bytes."""
+    return not dot_class(U8S8, engine.isa).is_native

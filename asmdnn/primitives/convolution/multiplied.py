@@ -10,7 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.types import INTEGERS8, DataType, f32, s32
+from asmdnn.types import FLOATS, INTEGERS8, DataType, f32, s32
 
 
 def types_of(desc: ConvolutionDesc) -> Types:
@@ -21,7 +21,7 @@ def types_of(desc: ConvolutionDesc) -> Types:
 @cache  # planning asks many times
 def summed(src: DataType, weights: DataType) -> Types:
     """Products of bytes are summed as s32, all others as f32."""
-    return Types(src, weights, s32 if src in INTEGERS8 else f32)
+    return Types(src, weights, s32 if src in INTEGERS8 and weights in INTEGERS8 else f32)
 
 
 def level_of(types: Types, engine: Engine) -> Engine:
@@ -35,12 +35,18 @@ def level_of(types: Types, engine: Engine) -> Engine:
 
 def level_of_rows(types: Types, engine: Engine) -> Engine:
     """The engine with the best level for kernels that load both factors into registers, where they are widened to f32
-    if the level does not multiply them.  Raises Refused if none of its levels has these types."""
+    if the level does not multiply them, as bytes are beside floats.  Raises Refused if none of its levels has these
+    types."""
     try:
-        found = multiplied(types.src, types.weights, engine.isa)
+        found = multiplied(f32 if are_bytes_by_floats(types) else types.src, types.weights, engine.isa)
         return at_level(engine, dot_level(found, engine.isa))
     except Unimplemented as reason:
         raise Refused(str(reason)) from None
+
+
+def are_bytes_by_floats(types: Types) -> bool:
+    """Whether src alone is of bytes, which are numbers of f32 then."""
+    return types.src in INTEGERS8 and types.weights in FLOATS
 
 
 def is_widened(types: Types, engine: Engine) -> bool:

@@ -12,6 +12,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import check_zero_points
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
+from asmdnn.primitives.convolution.multiplied import are_bytes_by_floats, types_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder import copies
@@ -126,9 +127,10 @@ def ways_around(
 
 
 def multiplied_format(role: str, desc: ConvolutionDesc, isa: str) -> MemoryDesc:
-    """Any format; of src, with the type that a level multiplies by these weights.  Raises Refused if there is none."""
+    """Any format; of src, with the type that a level multiplies by these weights, or bytes that kernels read into f32.
+    Raises Refused if there is none."""
     tensor = desc.tensors()[role]
-    if role != "src":
+    if role != "src" or are_bytes_by_floats(types_of(desc)):
         return any_format(tensor)
     try:
         return MemoryDesc(tensor.dims, multiplied(tensor.dtype, desc.weights.dtype, isa).src, "any")

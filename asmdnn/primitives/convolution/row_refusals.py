@@ -12,7 +12,7 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, Convoluti
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.convolution.grouped_kernels import takes_dots, takes_rows
 from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL
-from asmdnn.primitives.convolution.multiplied import check_stored, types_of
+from asmdnn.primitives.convolution.multiplied import are_bytes_by_floats, check_stored, types_of
 from asmdnn.primitives.convolution.tile_refusals import is_dense
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import Algorithm, f32
@@ -77,8 +77,8 @@ def check_pairs(desc: ConvolutionForward, attr: Attr, engine: Engine) -> None:
     lanes = lanes_of(isa)
     if takes_dots(types_of(desc), group, attr, engine):
         return  # as many pairs as there are, and all lanes
-    if desc.src.inner_blocks or desc.dst.inner_blocks:
-        return  # tiles would copy them
+    if desc.src.inner_blocks or desc.dst.inner_blocks or are_bytes_by_floats(types_of(desc)):
+        return  # tiles would copy them, or do not take them
     types = multiplied(desc.src.dtype, desc.weights.dtype, isa)
     if types.src == f32 != types.weights and group >= lanes:
         raise Refused(f"groups have {group} channels, tiles widen {types.weights} for more pixels")

@@ -9,16 +9,17 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.multiplied import check_stored
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, sizes_of
-from asmdnn.types import FLOATS
+from asmdnn.types import FLOATS, INTEGERS8
 
 LEAST_CHANNELS = 4  # of groups: products of fewer take longer than direct convolution
 
 
 def check_types(desc: ConvolutionForward) -> None:
-    """Raise Refused unless transforms convert the types of src, weights and dst."""
-    for name in ("src", "weights"):
-        if (dtype := desc.tensors()[name].dtype) not in FLOATS:
-            raise Refused(f"{name} is {dtype}, transforms take {', '.join(map(str, FLOATS))}")
+    """Raise Refused unless transforms convert the types of src, weights and dst; bytes only where weights are no bytes,
+    as sums of these are exact."""
+    for name, types in (("weights", FLOATS), ("src", (*FLOATS, *INTEGERS8))):
+        if (dtype := desc.tensors()[name].dtype) not in types:
+            raise Refused(f"{name} is {dtype}, transforms take {', '.join(map(str, types))}")
     check_stored(desc.tensors())
 
 

@@ -8,6 +8,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.tuning import Tuning, WinogradTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.multiplied import are_bytes_by_floats
 from asmdnn.primitives.convolution.row_refusals import shares_vectors
 from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of, sizes_of, steps_of
 from asmdnn.records import dataclass
@@ -112,10 +113,10 @@ def source_cycles(g: ConvGeometry, cut: WinogradCut, lanes: int, tuning: Tuning)
 
 
 def direct_cycles(g: ConvGeometry, isa: str, tuning: Tuning) -> float:
-    """The same computed directly; small groups share vectors."""
-    lanes = lanes_of(isa)
+    """The same computed directly, of bytes by f32 as f32; small groups share vectors."""
+    lanes, src = lanes_of(isa), f32 if are_bytes_by_floats(g.types) else g.types.src
     vectors = -(-g.groups * g.oc // lanes) if shares_vectors(g.ic, g.oc, lanes) else g.groups * -(-g.oc // lanes)
-    at_once = multiplied(g.types.src, g.types.weights, isa).group
+    at_once = multiplied(src, g.types.weights, isa).group
     depth = -(-g.ic // at_once)
     if at_once > 1:  # where that is slow, channels are widened and multiplied one by one
         depth = min(g.ic, int(depth * tuning.products.bf16_cycles))
