@@ -1,6 +1,6 @@
 """Arrays of a caller: whether they are what a network takes."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,20 @@ from asmdnn.network.arrays import Array
 from asmdnn.network.passing import is_read, made_type
 
 
-def check_feeds(feeds: Any, inputs: Collection[str]) -> None:
+def check_feeds(feeds: Any, inputs: Set[str]) -> None:
     """Raise InvalidArguments unless it maps the names of the inputs, all of them and no others."""
+    if type(feeds) is dict and feeds.keys() == inputs:
+        return
     if not isinstance(feeds, Mapping):
         raise InvalidArguments(f"feeds must be arrays for {', '.join(inputs)}, not {shown(feeds)}")
     if {*feeds} != {*inputs}:
         raise InvalidArguments(f"feeds must be arrays for {names_and_others(feeds, inputs)}")
+
+
+def checked_feeds(feeds: Any, inputs: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> dict[str, Array]:
+    """The arrays by name.  Raises InvalidArguments."""
+    check_feeds(feeds, inputs.keys())
+    return {name: as_input(name, feeds[name], *wanted) for name, wanted in inputs.items()}
 
 
 def names_and_others(given: Collection[Any], wanted: Collection[str]) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.arrays import Array
+from asmdnn.network.inputs import checked_feeds
 from asmdnn.network.running import Runnable
 from asmdnn.network.states import StateArrays
 
@@ -19,7 +20,6 @@ class KeepsState:
 
         @property
         def origin(self) -> Any: ...
-        def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]: ...
 
     def __copy__(self) -> Any:
         """Itself, as nothing changes what a network computes; with state one that has its own."""
@@ -46,7 +46,7 @@ class KeepsState:
 
     def _with_states(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """The inputs, and what a call would read of states, which stay as they are."""
-        checked = self._checked(feeds)
+        checked = checked_feeds(feeds, self._runnable.inputs)
         if self._states is None:
             return checked
         with self._states as states:

@@ -9,8 +9,9 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.inputs import as_input, check_bound, check_feeds, names_and_others
+from asmdnn.network.inputs import check_bound, checked_feeds, names_and_others
 from asmdnn.network.keeping import KeepsState, with_states
+from asmdnn.network.plain_call import PlainCall, plain_call_of
 from asmdnn.network.running import NativePart, Runnable
 from asmdnn.network.states import StateArrays
 from asmdnn.network.words import check_no_borders, delivered
@@ -50,6 +51,7 @@ class Network(KeepsState):
         self._engine, self._source, self._plan, self._origin, self._states = engine, source, plan, origin, states
         runnable: Runnable = source.runnable
         self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), runnable.types()
+        self._plain: PlainCall | None = None  # from the first run on, where nothing is unusual
 
     def __repr__(self) -> str:
         return f"<Network {self._runnable.title}>"
@@ -137,19 +139,22 @@ class Network(KeepsState):
         Raises InvalidArguments for inputs that are missing, unknown or do not fit, and for a network with state while
         another call of it runs.
         """
-        checked = self._checked(feeds)
-        if self._states is None:
-            return delivered(self._runnable.run(checked), self._runnable.borders)
-        with self._states as states:
-            return delivered(self._runnable.run_in_place(checked, states), self._runnable.borders)
+        if self._plain is not None and (plain := self._plain.outputs(feeds)) is not None:
+            return plain
+        checked = checked_feeds(feeds, self.inputs)
+        if self._states is not None:
+            with self._states as states:
+                return delivered(self._runnable.run_in_place(checked, states), self._runnable.borders)
+        found = delivered(self._runnable.run(checked), self._runnable.borders)
+        self._plain = self._plain or plain_call_of(self._runnable)
+        return found
 
     def __call__(self, x: Any) -> Array:
         """The output of a network that has a single one, for its single input.  Raises InvalidArguments."""
         if len(self.inputs) != 1 or len(self.outputs) != 1:
             names = f"{', '.join(self.inputs)} to {', '.join(self.outputs)}"
             raise InvalidArguments(f"the network goes from {names}, not from one input to one output: use run()")
-        (result,) = self.run({next(iter(self.inputs)): x}).values()
-        return result
+        return next(iter(self.run({next(iter(self.inputs)): x}).values()))
 
     @within_memory
     def bind(self, **arrays: Array) -> Callable[[], None]:
@@ -278,8 +283,7 @@ class Network(KeepsState):
         require_executable(self._runnable.isa)
 
     def _compiled(self, what: str) -> "CompiledSegment":
-        (segment,) = self.planned(what).segments
-        return segment  # type: ignore[return-value]
+        return self.planned(what).segments[0]  # type: ignore[return-value]
 
     def planned(self, what: str = "looked at") -> "NetworkPlan":
         """All that planning finds out; it is planned now if the network came from the cache.
@@ -293,7 +297,3 @@ class Network(KeepsState):
             raise InvalidArguments(f"a network from a pack cannot be {what}: load its model, or make it, for that")
         self._source = self._plan()
         return self._source
-
-    def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
-        check_feeds(feeds, self.inputs)
-        return {name: as_input(name, feeds[name], *wanted) for name, wanted in self.inputs.items()}

@@ -214,7 +214,7 @@ class OpenNetwork(Network):
 
     def _for(self, feeds: Mapping[str, Any]) -> Network:
         """The network for arrays of these dims."""
-        check_feeds(feeds, self._dims.declared)
+        check_feeds(feeds, self._dims.declared.keys())
         key = tuple(self._shapes_in(feeds))
         last = self._last
         if last is not None and last.key == key:

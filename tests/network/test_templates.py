@@ -9,15 +9,20 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.memory import MemoryDesc
 from asmdnn.memory.traced import Decided, NumberTrace, TracedNumber
 from asmdnn.network import asking
+from asmdnn.network.asking import Asking
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.template import store
+from asmdnn.network.template.asking import AskingOnce
 from asmdnn.network.template.template import Template, template_of
 from asmdnn.network.traced_constants import of_traced
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.reorder.reorder import Reorder
 from tests.network.nets import engine
 from tests.network.test_random_open import OpenGraph
 
@@ -57,8 +62,8 @@ def applied(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         assert made is not None, "lowering asked too much of a number"
         return made
 
-    def applying(self: Template, graph: Any) -> Any:
-        result = apply(self, graph)
+    def applying(self: Template, graph: Any, asking: Asking) -> Any:
+        result = apply(self, graph, asking)
         outcomes.append(result is not None)
         return result
 
@@ -205,3 +210,25 @@ def test_what_folding_may_compute_with_traced_numbers() -> None:
         assert operator is not None
         found = of_traced(node, operator, [dims, other])
         assert bool(trace.spoiled) == spoils and found[0].dtype == np.int32
+
+
+def test_what_templates_ask_is_asked_once() -> None:
+    """Equal requests have one answer, those of another description or attribute their own."""
+    asked = []
+
+    def question(desc: Any, attr: Attr, engine: dnn.Engine) -> bool:
+        asked.append((desc, attr))
+        return desc.dst.dims[0] > 2
+
+    once, plain, relu = AskingOnce(engine()), Attr(), Attr(dnn.Eltwise("relu"))
+    for n in (2, 3, 2, 3):
+        desc = reorder_of(n)
+        assert once.whether(question, desc, plain) == (n > 2)
+        assert once.planned(desc) is once.planned(reorder_of(n))
+    assert len(asked) == 2
+    once.whether(question, reorder_of(2), relu)
+    assert len(asked) == 3
+
+
+def reorder_of(n: int) -> Reorder:
+    return Reorder(MemoryDesc((n, 5), dnn.f32, "ab"), MemoryDesc((n, 5), dnn.f32, "ba"))

@@ -93,6 +93,21 @@ def test_phases_of_one_width() -> None:
     assert one.records.tolist() == [[0, 8, 16]], "the original is not changed"
 
 
+def test_records_of_several_widths() -> None:
+    """Each is read-only, with its own numbers, and 0 for what it had not."""
+    random = np.random.default_rng(0)
+    names = ("a", "b", "c", "d", "e")
+    phases = [
+        Phase((), views(names[:n]), random.integers(0, 99, (rows, 2 * (1 + n)))[:, ::2], np.ones(rows, np.int32))
+        for n, rows in ((1, 7), (3, 1), (5, 4), (2, 0), (3, 20))
+    ]
+    for phase, wide in zip(phases, of_one_width(phases), strict=True):
+        missing = len(names) - len(phase.arguments)
+        np.testing.assert_array_equal(wide.records, np.pad(phase.records, ((0, 0), (0, missing))))
+        assert len(wide.arguments) == len(names) and not wide.records.flags.writeable
+        assert not missing or wide.records.flags.c_contiguous
+
+
 def test_equal_requests_share_a_plan(planned_isa: str) -> None:
     case = in_ranges("mb1ic40ih5oc32oh5kh3ph1 any any bias relu")
     assert proven.__wrapped__(case, planned_isa).plan is proven.__wrapped__(case, planned_isa).plan

@@ -42,6 +42,28 @@ class Answered(NamedTuple):
     answer: bool
 
 
+class AskingOnce(Asking):
+    """Asks each question once: equal layers, and the templates that are tried for a shape, have most in common."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._planned: dict[tuple[Description, Attr], PrimitiveDesc] = {}
+        self._answers: dict[tuple[Question, Description, Attr], bool] = {}
+
+    def planned(self, desc: Description, attr: Attr = NO_ATTR) -> PrimitiveDesc:
+        """Raises InvalidArguments, Unimplemented."""
+        found = self._planned.get((desc, attr))
+        if found is None:
+            found = self._planned[desc, attr] = super().planned(desc, attr)
+        return found
+
+    def whether(self, question: Question, desc: Description, attr: Attr) -> bool:
+        key = question, desc, attr
+        if key not in self._answers:
+            self._answers[key] = super().whether(question, desc, attr)
+        return self._answers[key]
+
+
 class AskingTraced(Asking):
     """Asks for the numbers that the trace has now."""
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from asmdnn.network.asking import Asking
 from asmdnn.network.static import StaticGraph
+from asmdnn.network.template.asking import AskingOnce
 from asmdnn.network.template.graphs import is_alike, numbers_of
 from asmdnn.network.template.template import Lower, Template, template_of
 from asmdnn.primitives.core.engine import Engine
@@ -27,8 +28,9 @@ class Templates:
         Raises what it raises."""
         if has_stored_plans():  # these are for single shapes
             return lower(graph, Asking(engine))
+        asking = AskingOnce(engine)
         for template in self._made:
-            result = template.apply(graph)
+            result = template.apply(graph, asking)
             if result is not None:
                 self._made = (template, *(one for one in self._made if one is not template))
                 return result
@@ -38,7 +40,7 @@ class Templates:
             made = template_of(graph, last, engine, lower)
             if made is None:
                 self.are_spoiled, self._tries = True, MOST_TEMPLATES
-            elif (result := made.apply(graph)) is not None:
+            elif (result := made.apply(graph, asking)) is not None:
                 self._made = (made, *self._made)
                 return result
         return lower(graph, Asking(engine))

@@ -32,7 +32,7 @@ class Template:
     start: Sequence[Any]
     count: int
 
-    def apply(self, graph: StaticGraph) -> Any:
+    def apply(self, graph: StaticGraph, asking: Asking) -> Any:
         """What lowering makes of a graph; None if it would decide otherwise."""
         if not is_alike(self.graph, graph):
             return None
@@ -40,7 +40,7 @@ class Template:
         if not self.numbers.fits(numbers):
             return None
         try:
-            return Application(self, graph, numbers).result()
+            return Application(self, graph, numbers, asking).result()
         except ArithmeticError:
             return None
 
@@ -68,8 +68,8 @@ def template_of(graph: StaticGraph, other: StaticGraph, engine: Engine, lower: L
 class Application:
     """A template with the numbers of a graph."""
 
-    def __init__(self, template: Template, graph: StaticGraph, numbers: Array) -> None:
-        self.template, self.numbers = template, [*template.start]
+    def __init__(self, template: Template, graph: StaticGraph, numbers: Array, asking: Asking) -> None:
+        self.template, self.numbers, self.asking = template, [*template.start], asking
         self.made: list[Any] = [None] * template.count
         for index, at in template.numbers.leaves:
             self.numbers[index] = int(numbers[at])
@@ -95,7 +95,7 @@ class Application:
         """Whether primitives answer as they did."""
         if isinstance(step, Seen):
             return bool(step.look(self.made[step.answer]) == self.value(step.wanted))
-        asking, desc, attr = Asking(self.template.engine), self.value(step.desc), self.value(step.attr)
+        asking, desc, attr = self.asking, self.value(step.desc), self.value(step.attr)
         if isinstance(step, Answered):
             return asking.whether(step.question, desc, attr) == step.answer
         try:
