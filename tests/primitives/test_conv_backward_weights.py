@@ -16,7 +16,11 @@ from tests.primitives.gradient_case import check, proved, run
 LINES = """
 direct          mb2ic20ih5iw6oc24kh3kw3ph1pw1                any  any  any
 direct          mb2ic19ih7oc16kh3sh2ph1                      nhwc nhwc any
-direct          mb1ic12ih8oc9kh1sh2                          nchw any  any
+reorder+direct  mb1ic12ih8oc9kh1sh2                          nchw any  any
+reorder+direct  mb2ic20ih7oc16kh1sh3                         any  any  any
+reorder+direct  g2mb1ic16ih5iw8oc32kh1kw1sh2sw1              nhwc nhwc any
+reorder+direct  mb1ic3iw9oc8kw1sw2                           any  any  any
+direct          mb1ic12ih8oc9kh1sh2ph1                       nchw any  any
 direct          mb3ic9ih6oc33kh1                             any  any  any
 direct          mb1ic3ih12oc32kh5sh2ph2                      any  any  any
 direct          mb2ic2ih5oc16kh2ph1                          nhwc nhwc any
@@ -37,6 +41,7 @@ depthwise       deconv:g16mb1ic16ih5oc16kh4sh2ph1            any  any  any
 reorder+direct  mb1ic20ih6oc18kh3ph1                         nchw nchw oihw
 reorder+wide    g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
 direct          deconv:mb2ic20ih5oc24kh3sh2ph1               any  any  any
+reorder+direct  deconv:mb1ic16ih4oc8kh1sh2                   any  any  any
 wide            deconv:g2mb2ic8ih5oc12kh3sh2ph1              any  any  any
 reorder+direct  deconv:mb1ic18ih4oc9kh2sh2                   nchw nhwc iohw
 """.strip()

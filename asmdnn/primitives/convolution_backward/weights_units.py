@@ -1,7 +1,7 @@
 """What gradients of weights are cut into: rows of panels in units, pixels in chunks; and which pixels rows reach."""
 
 from collections.abc import Iterator
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 
 import numpy as np
 
@@ -84,12 +84,12 @@ def row_blocks(g: ConvGeometry, panels: GradientPanels, most: int) -> Iterator[l
     """(channel, position of the last axis) of the rows of tiles, which lie one after another in a panel."""
     last = range(g.axes[-1].k)
     if g.ic <= FEW_CHANNELS:
-        every = [(c, s) for s in last for c in range(g.ic)]
-        yield from cut(every, most)
+        yield from cut([(c, s) for s in last for c in range(g.ic)], most)
         return
-    for block in range(0, g.ic, panels.rows):
-        for s in last:
-            yield from cut([(block + c, s) for c in range(panels.rows)], most)
+    blocks = range(0, g.ic, panels.rows)
+    runs = [[(block + c, s) for s in last for c in range(panels.rows)] for block in blocks]
+    for run in [[*chain(*runs)]] if g.positions == 1 else runs:
+        yield from cut(run, most)
 
 
 def cut(rows: list[tuple[int, int]], most: int) -> Iterator[list[tuple[int, int]]]:
