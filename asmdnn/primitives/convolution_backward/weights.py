@@ -101,9 +101,7 @@ def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
 
 def picks_pixels(p: AdjointConvolution) -> bool:
     """Whether of src only pixels apart from one another are read, each by one position of a kernel."""
-    inside = all(
-        (o - 1) * s < i for o, s, i in zip(p.dst.dims[2:], p.strides, p.src.dims[2:], strict=True)
-    )
+    inside = all((o - 1) * s < i for o, s, i in zip(p.dst.dims[2:], p.strides, p.src.dims[2:], strict=True))
     return {*p.kernel} == {1} != {*p.strides} and not any(p.padding_l) and inside and p.src.nelems() > 0
 
 
