@@ -1,6 +1,6 @@
 """What gradients of weights are cut into: rows of panels in units, pixels in chunks; and which pixels rows reach."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise, product
 
 import numpy as np
@@ -142,11 +142,11 @@ def segments(g: ConvGeometry, rows: tuple[PanelRow, ...], chunk: PixelChunk) -> 
     return found
 
 
-def offsets_of_rows(g: ConvGeometry, outer: tuple[int, ...], rows: range) -> Int64:
+def offsets_of_rows(g: ConvGeometry, outer: tuple[int, ...], rows: Sequence[int]) -> Int64:
     """int64[rows inside, 2]: where the row that each output row reads begins in src, and the output row in diff_dst."""
     if not g.axes[:-1]:
         return np.zeros((1, 2), np.int64)
-    places = np.unravel_index(np.arange(rows.start, rows.stop), tuple(axis.o for axis in g.axes[:-1]))
+    places = np.unravel_index(np.array(rows, np.int64), tuple(axis.o for axis in g.axes[:-1]))
     inside = np.ones(len(rows), bool)
     src, dst = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     for axis, at, position, src_step, dst_step in zip(
