@@ -133,7 +133,7 @@ def records(job: DepthwiseJob, specs: dict[DepthwiseWeightsSpec, int], words: li
     offsets, kernels, cycles, begins = [], [], [], [0]
     for part, chunks in enumerate(job.chunks):
         found = [
-            calls(job, specs, words, run, of_set, chunk, accumulate or i > 0)
+            calls(job, specs, words, run, positions=of_set, chunk=chunk, accumulate=accumulate or i > 0)
             for i, chunk in enumerate(chunks)
             for run in line_runs(job, chunk.rows)
             for of_set in job.sets
