@@ -184,6 +184,27 @@ def test_gradients_are_those_of_f32_rounded(isa: str, name: str, kind: Any) -> N
         assert (np.abs(exact - wide) <= 1e-5 * np.abs(wide).max()).all()
 
 
+NORM_GRADIENTS: dict[str, Callable[..., Any]] = {
+    "layer_norm": lambda dy, x, **more: ops.layer_norm_gradient(dy, x, ROW, **more),
+    "rms_norm": lambda dy, x, **more: ops.rms_norm_gradient(dy, x, ROW.astype(x.dtype), **more),
+    "group_norm": lambda dy, x, **more: ops.group_norm_gradient(dy, x, 2, CHANNELS, **more),
+}
+
+
+@FLOATS
+@pytest.mark.parametrize("name", NORM_GRADIENTS)
+def test_gradients_of_norms_are_those_of_f32_rounded(isa: str, name: str, kind: Any) -> None:
+    """dx in the type of dy, whatever x has; those of scale and shift are f32."""
+    engine, function = dnn.Engine(isa=isa), NORM_GRADIENTS[name]
+    dy, x = Y.astype(kind), X.astype(kind)
+    wide = function(dy.astype(np.float32), x.astype(np.float32), engine=engine)
+    for found in (function(dy, x, engine=engine), function(dy, x.astype(np.float32), engine=engine)):
+        assert [array.dtype for array in found] == [kind] + [np.float32] * (len(wide) - 1)
+        for theirs, ours in zip(found, wide, strict=True):
+            error = ROUNDOFF[kind.name] * (theirs.dtype == kind) * np.abs(ours) + 1e-5 * np.abs(ours).max()
+            assert (np.abs(theirs.astype(np.float32) - ours) <= error).all()
+
+
 def test_gradients_of_other_types() -> None:
     with pytest.raises(dnn.InvalidArguments, match="dy has dtype int8, convert it to float32"):
         ops.avg_pool_gradient(np.zeros((1, 2, 3, 3), np.int8), (1, 2, 6, 6), 2)

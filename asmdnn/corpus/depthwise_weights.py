@@ -31,6 +31,8 @@ def rows(isa: str) -> Iterator[DepthwiseWeightsSpec]:
             yield spec_of(isa, count, (ColumnRun(every, 0, length),), 2, accumulate=length == 4)
     for accumulate in (False, True):
         yield spec_of(isa, 3, EDGES, accumulate=accumulate)
+        yield spec_of(isa, 3, EDGES, 2, accumulate=accumulate, lines=(0, 2048, 4096))
+    yield spec_of(isa, 3, (), lines=(0, 2048))
     yield spec_of(isa, 3, ())
     apart = (ColumnRun((0, 1), 0, 3), ColumnRun((0,), 3, 40))
     yield DepthwiseWeightsSpec(isa, (-4096, 8192), apart, 1200, 600, f32.size_bytes * lanes_of(isa))
@@ -44,6 +46,8 @@ def typed(dtype: DataType, isa: str) -> Iterator[DepthwiseWeightsSpec]:
         for count in (1, 3, most_positions(isa, dtype)):
             yield of_type(count, (ColumnRun(tuple(range(count)), 0, UNROLLED + 3),), 2, accumulate=count == 3)
         yield of_type(3, EDGES)
+        if second is None and not pairs:
+            yield of_type(3, EDGES, lines=(0, 2048, 4096))
         yield of_type(3, ())
 
 

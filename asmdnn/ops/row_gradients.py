@@ -4,7 +4,7 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.ops.arguments import AnyArray, Array, as_f32
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.gradients import Descs, floats, gradient, gradients
 from asmdnn.primitives.channel_gradients.description import GroupNormBackward
 from asmdnn.primitives.core.engine import Engine
@@ -43,11 +43,12 @@ def of_softmax(alg: SoftmaxAlgorithm, dy: Any, y: Any, axis: int, out: Any, engi
 
 def layer_norm_gradient(
     dy: Any, x: Any, scale: Any = None, *, epsilon: float = 1e-5, engine: Engine | None = None
-) -> tuple[Array, Array, Array]:
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(dx, dscale, dshift): the gradients of layer_norm(x, scale, shift) over the last axis, for the gradient dy of its
     result; the statistics are computed anew.
 
-    dscale and dshift have the last dim of x.  Raises InvalidArguments, Unimplemented.
+    x, dy: of f32, bf16 or f16; dx has dy's type.  dscale, dshift: f32, of the last dim of x.
+    Raises InvalidArguments, Unimplemented.
     """
     dx, dscale, dshift = of_norm(dy, x, scale, epsilon, False, engine)
     return dx, dscale, dshift
@@ -55,15 +56,16 @@ def layer_norm_gradient(
 
 def rms_norm_gradient(
     dy: Any, x: Any, scale: Any = None, *, epsilon: float = 1e-5, engine: Engine | None = None
-) -> tuple[Array, Array]:
-    """(dx, dscale): the gradients of rms_norm(x, scale) over the last axis, for the gradient dy of its result."""
+) -> tuple[AnyArray, AnyArray]:
+    """(dx, dscale): the gradients of rms_norm(x, scale) over the last axis, for the gradient dy of its result;
+    types are those of layer_norm_gradient."""
     dx, dscale = of_norm(dy, x, scale, epsilon, True, engine)
     return dx, dscale
 
 
-def of_norm(dy: Any, x: Any, scale: Any, epsilon: float, rms: bool, engine: Engine | None) -> tuple[Array, ...]:
+def of_norm(dy: Any, x: Any, scale: Any, epsilon: float, rms: bool, engine: Engine | None) -> tuple[AnyArray, ...]:
     """Statistics by the forward pass, then the gradients."""
-    src = as_f32("x", x)
+    src = floats("x", x)
     if src.ndim < LEAST_DIMS:
         raise InvalidArguments(f"x has {src.ndim} dims, rows and columns are needed: {LEAST_DIMS}")
     rows, columns = src.shape[:-1], src.shape[-1:]
@@ -93,13 +95,14 @@ def of_norm(dy: Any, x: Any, scale: Any, epsilon: float, rms: bool, engine: Engi
 
 def group_norm_gradient(
     dy: Any, x: Any, groups: int, scale: Any = None, *, epsilon: float = 1e-5, engine: Engine | None = None
-) -> tuple[Array, Array, Array]:
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(dx, dscale, dshift): the gradients of group_norm(x, groups, scale, shift), for the gradient dy of its result;
     the statistics are computed anew.
 
-    dscale and dshift have a number for each channel.  Raises InvalidArguments, Unimplemented.
+    x, dy: of f32, bf16 or f16; dx has dy's type.  dscale, dshift: f32, a number for each channel.
+    Raises InvalidArguments, Unimplemented.
     """
-    src = as_f32("x", x)
+    src = floats("x", x)
     if src.ndim < LEAST_DIMS:
         raise InvalidArguments(f"x has {src.ndim} dims, images and channels are needed: {LEAST_DIMS}")
     images, channels = src.shape[:2]

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.dot.depthwise_weights import DepthwiseWeightsSpec
 from asmdnn.primitives.convolution_backward import weights_tiles
+from asmdnn.types import IsaName
 from tests.primitives import conv_gradients as reference
 from tests.primitives.conv_case import MACHINE
 from tests.primitives.conv_gradients import described, integers, is_deconvolution, problem_of
@@ -16,7 +18,11 @@ from tests.primitives.gradient_case import check, proved, run
 LINES = """
 direct          mb2ic20ih5iw6oc24kh3kw3ph1pw1                any  any  any
 direct          mb2ic19ih7oc16kh3sh2ph1                      nhwc nhwc any
-direct          mb1ic12ih8oc9kh1sh2                          nchw any  any
+reorder+direct  mb1ic12ih8oc9kh1sh2                          nchw any  any
+reorder+direct  mb2ic20ih7oc16kh1sh3                         any  any  any
+reorder+direct  g2mb1ic16ih5iw8oc32kh1kw1sh2sw1              nhwc nhwc any
+reorder+direct  mb1ic3iw9oc8kw1sw2                           any  any  any
+direct          mb1ic12ih8oc9kh1sh2ph1                       nchw any  any
 direct          mb3ic9ih6oc33kh1                             any  any  any
 direct          mb1ic3ih12oc32kh5sh2ph2                      any  any  any
 direct          mb2ic2ih5oc16kh2ph1                          nhwc nhwc any
@@ -37,6 +43,7 @@ depthwise       deconv:g16mb1ic16ih5oc16kh4sh2ph1            any  any  any
 reorder+direct  mb1ic20ih6oc18kh3ph1                         nchw nchw oihw
 reorder+wide    g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
 direct          deconv:mb2ic20ih5oc24kh3sh2ph1               any  any  any
+reorder+direct  deconv:mb1ic16ih4oc8kh1sh2                   any  any  any
 wide            deconv:g2mb2ic8ih5oc12kh3sh2ph1              any  any  any
 reorder+direct  deconv:mb1ic18ih4oc9kh2sh2                   nchw nhwc iohw
 """.strip()
@@ -74,6 +81,18 @@ def test_adjoint(isa: str, name: str, text: str, src: str, dst: str, weights: st
     forward = run(proved(described(form, p, {"src": src, "dst": dst}), isa), {"src": arrays["src"], "weights": w})
     back = run(proved(desc, isa), arrays)
     assert np.vdot(forward["dst"].astype(float), arrays["diff_dst"]) == np.vdot(w, back["diff_weights"].astype(float))
+
+
+@pytest.mark.parametrize(
+    ("level", "kernel", "lines"), [("avx2", 3, 3), ("avx2", 5, 1), ("avx512_core", 3, 3), ("avx512_core", 5, 5)]
+)
+def test_lines_of_a_depthwise_kernel(level: IsaName, kernel: int, lines: int) -> None:
+    """All at once where registers hold their sums; rows at the edges reach fewer."""
+    desc, _, _ = gradient(f"g16mb1ic16ih12oc16kh{kernel}ph1", bias=False)
+    plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa=level, threads=1, machine=MACHINE)).plan
+    found = {spec.lines for phase in plan.phases for spec in phase.kernels if isinstance(spec, DepthwiseWeightsSpec)}
+    assert max(map(len, found)) == lines
+    assert len(found) == (1 if lines == 1 else 2)
 
 
 RANGES = ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]

@@ -1,12 +1,12 @@
-"""Gradients of depthwise weights: rows of the image, of one vector of channels, at the positions of a kernel's row.
+"""Gradients of depthwise weights: rows of the image, of one vector of channels, at the positions of lines of a kernel.
 
-    weights[k, c] (+)= sum over taps t, columns x that position k reaches of src[t, x, k, c] * diff_dst[t, x, c]
+    weights[l, k, c] (+)= sum over taps t, columns x that position k reaches of src[t, l, x, k, c] * diff_dst[t, x, c]
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src      | dtype[..., lanes] | column x of position k is x * src_step + positions[k] bytes after a tap's place |
+| src      | dtype[..., lanes] | line l, column x of position k: lines[l] + x * src_step + positions[k] after a tap |
 | diff_dst | dtype[..., lanes] | column x is x * dst_step bytes after a tap's place |
-| weights  | f32[positions, lanes] | weights_step bytes apart; read if the sums go on |
+| weights  | f32[lines, positions, lanes] | weights_step bytes apart; read if the sums go on |
 | taps     | int64[...] | a count, then (src, diff_dst) byte offsets, one pair for every row of the image, or two rows |
 
 Lanes are channels, all real.  A segment is a run of columns with the positions that lie inside src, so that padding is
@@ -19,7 +19,7 @@ Rows of bf16 and f16 become f32 as they are loaded.  A level that multiplies pai
 at once, which are joined lane by lane (row_factors.py): the second one is at one distance from the first for all taps.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList, joined
@@ -48,6 +48,17 @@ def vectors_left(isa: str, dtype: DataType) -> int:
     return VECTORS[isa].count - SPARE - factor_registers(dtype, isa)
 
 
+def columns_shared(positions: tuple[int, ...], src_step: int) -> int:
+    """How many columns may have a source vector in common."""
+    return (positions[-1] - positions[0]) // src_step + 1
+
+
+def joins_lines(lines: int, positions: tuple[int, ...], src_step: int, isa: str, dtype: DataType) -> bool:
+    """Whether registers hold the sums of so many lines, and diff_dst of the columns that share sources."""
+    sums = lines * len(positions)
+    return sums + columns_shared(positions, src_step) <= vectors_left(isa, dtype)
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnRun:
     """Columns [first, first + count) of a row, and the numbers of the positions that they reach."""
@@ -62,7 +73,8 @@ class DepthwiseWeightsSpec:
     """Everything that the bytes of the kernel depend on; distances in bytes.
 
     dtype: of src and diff_dst.  second_row: how far the second row of a tap is from its first, in src and in diff_dst,
-    if it has two; only of types that the level multiplies in pairs.
+    if it has two; only of types that the level multiplies in pairs.  lines: where those of the kernel begin in src,
+    which all reach every row of the taps.
     """
 
     isa: str
@@ -74,19 +86,21 @@ class DepthwiseWeightsSpec:
     accumulate: bool = False
     dtype: DataType = f32
     second_row: tuple[int, int] | None = None
+    lines: tuple[int, ...] = (0,)
     frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         rows = ["2rows"] if self.second_row else []
+        rows += [f"{len(self.lines)}lines"] * (len(self.lines) > 1)
         words = [str(len(self.positions)), *rows, *["acc"] * self.accumulate, checksum(self)]
         return f"depthwise_weights_{self.dtype}_{'_'.join(words)}__{self.isa}"
 
     @property
     def held(self) -> int:
         """Vectors of diff_dst in registers: of all columns that share a source vector, else one."""
-        shared = (self.positions[-1] - self.positions[0]) // self.src_step + 1
-        return shared if shared + len(self.positions) <= vectors_left(self.isa, self.dtype) else 1
+        shared = columns_shared(self.positions, self.src_step)
+        return shared if shared + self.count <= vectors_left(self.isa, self.dtype) else 1
 
     @property
     def sets(self) -> int:
@@ -103,7 +117,12 @@ class DepthwiseWeightsSpec:
         size, own_size = (of.size_bytes * lanes_of(self.isa) for of in (f32, self.dtype))
         columns = [(x, s) for s in self.segments for x in range(s.first, s.first + s.count)]
         factors = {(DIFF_DST, x * self.dst_step) for x, _ in columns}
-        factors |= {(SRC, x * self.src_step + self.positions[k]) for x, s in columns for k in s.positions}
+        factors |= {
+            (SRC, line + x * self.src_step + self.positions[k])
+            for line in self.lines
+            for x, s in columns
+            for k in s.positions
+        }
         rows = [{SRC: src, DIFF_DST: dst} for src, dst in ((0, 0), self.second_row or (0, 0))]
         read = {Range(of, at + row[of], at + row[of] + own_size) for of, at in factors for row in rows}
         sums = tuple(Range(WEIGHTS, k * self.weights_step, k * self.weights_step + size) for k in range(self.count))
@@ -111,11 +130,25 @@ class DepthwiseWeightsSpec:
 
     @property
     def count(self) -> int:
-        return len(self.positions)
+        """Of sums."""
+        return len(self.lines) * len(self.positions)
 
     def generate(self, asm: Assembler) -> None:
         DepthwiseWeightsCode(self, asm).emit()
         asm.ret()
+
+
+class Use(NamedTuple):
+    """A source vector, `place` bytes after the beginning of a line, that a column multiplies for a sum."""
+
+    line: int
+    place: int
+    column: int
+    sum: int
+
+    def is_of(self, other: "Use") -> bool:
+        """Whether both are of one vector."""
+        return (self.line, self.place) == (other.line, other.place)
 
 
 class DepthwiseWeightsCode:
@@ -172,33 +205,37 @@ class DepthwiseWeightsCode:
     def some(self, segment: ColumnRun, first: int, count: int) -> None:
         """sums += src * diff_dst for some columns, unrolled, source by source or column by column."""
         spec = self.spec
-        uses = [(x, k) for x in range(count) for k in segment.positions]
-        place = {(x, k): (first + x - self.moved) * spec.src_step + spec.positions[k] for x, k in uses}
+        uses = [
+            Use(line, (first + x - self.moved) * spec.src_step + spec.positions[k], x, n * len(spec.positions) + k)
+            for x in range(count)
+            for n, line in enumerate(spec.lines)
+            for k in segment.positions
+        ]
         if spec.held > 1:
-            uses.sort(key=lambda use: (place[use], use))
+            uses.sort(key=lambda use: (use.place, use.line, use.column, use.sum))
         factors: dict[int, Register] = {}
-        last = {x: i for i, (x, _) in enumerate(uses)}
-        for i, (x, k) in enumerate(uses):
+        last = {use.column: i for i, use in enumerate(uses)}
+        for i, use in enumerate(uses):
+            x = use.column
             if x not in factors:
                 factors[x] = self.free.pop()
                 self.factors.load(factors[x], self.rows(1, (first + x - self.moved) * spec.dst_step))
-            self.multiply(x, k, factors[x], place, uses, i)
+            self.multiply(factors[x], uses, i)
             if last[x] == i:
                 self.free.append(factors.pop(x))
 
-    def multiply(
-        self, x: int, k: int, factor: Register, place: dict[tuple[int, int], int], uses: list[tuple[int, int]], i: int
-    ) -> None:
+    def multiply(self, factor: Register, uses: list[Use], i: int) -> None:
         """The product of a column at a position: of a source in its register, if several have it or a type must, else
         from memory."""
-        at = place[x, k]
-        alike = [place[uses[n]] == at for n in (i - 1, i + 1) if 0 <= n < len(uses)]
+        use = uses[i]
+        at = use.line + use.place
+        alike = [uses[n].is_of(use) for n in (i - 1, i + 1) if 0 <= n < len(uses)]
         rows = self.rows(0, at)
-        total = self.sums[x % self.spec.sets][k]
+        total = self.sums[use.column % self.spec.sets][use.sum]
         if self.factors.reads_memory and not any(alike):
             self.factors.multiply(total, factor, rows[0])
             return
-        if i == 0 or place[uses[i - 1]] != at:
+        if i == 0 or not uses[i - 1].is_of(use):
             self.factors.load(self.source, rows)
         self.factors.multiply(total, factor, self.source)
 

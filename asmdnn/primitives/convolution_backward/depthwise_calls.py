@@ -3,17 +3,25 @@
 Where a level multiplies pairs of bf16, two rows of an image are a tap, and rows that are left are another call.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
-from asmdnn.generators.dot.depthwise_weights import ColumnRun, DepthwiseWeightsSpec
+from asmdnn.generators.dot.depthwise_weights import ColumnRun, DepthwiseWeightsSpec, joins_lines
 from asmdnn.generators.dot.row_factors import row_terms
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.phase import MOST_CYCLES, Int64
+from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution_backward.weights_tiles import CALL_CYCLES
-from asmdnn.primitives.convolution_backward.weights_units import PanelRow, PixelChunk, offsets_of_rows, segments
+from asmdnn.primitives.convolution_backward.weights_units import (
+    PanelRow,
+    PixelChunk,
+    offsets_of_rows,
+    reached,
+    segments,
+)
 from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
 
@@ -34,6 +42,14 @@ class DepthwiseJob:
     sets: tuple[range, ...]
 
     @property
+    def joined(self) -> bool:
+        """Whether all lines of the kernel are computed at once.  Pairs of rows are for each line alone."""
+        axis, lines = self.g.axes[-1], self.g.axes[-2].k
+        places = tuple((s * axis.d - axis.p) * self.g.src.pixel_bytes for s in range(axis.k))
+        alone = row_terms(self.dtype, self.isa) is None
+        return alone and joins_lines(lines, places, axis.s * self.g.src.pixel_bytes, self.isa, self.dtype)
+
+    @property
     def vectors(self) -> int:
         return -(-self.channels // lanes_of(self.isa))
 
@@ -47,6 +63,45 @@ class DepthwiseJob:
         return self.vectors * self.g.positions * self.vector_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class LineRun:
+    """Lines of the kernel that rows of diff_dst reach inside src, all of them: `count` from position `first` of the
+    outer axes on, which is the line number `index`.  goes_on: whether the sums are others' already."""
+
+    first: tuple[int, ...]
+    index: int
+    count: int
+    rows: Sequence[int]
+    goes_on: bool = False
+
+
+def line_runs(job: DepthwiseJob, rows: range) -> Iterator[LineRun]:
+    """All lines, with the rows of a chunk: together where registers hold their sums, first those of most lines."""
+    if not job.g.axes[:-1]:
+        yield LineRun((), 0, 1, rows)
+        return
+    *outer, axis = job.g.axes[:-1]
+    for n, prefix in enumerate(product(*(range(each.k) for each in outer))):
+        found = by_reach(axis, rows) if job.joined else {}
+        for begin, end in sorted(found, key=lambda lines: (lines[0] - lines[1], lines)):
+            is_part = (begin, end) != (0, axis.k)
+            if (0, axis.k) in found:
+                yield LineRun((*prefix, begin), n * axis.k + begin, end - begin, found[begin, end], is_part)
+        if (0, axis.k) not in found:
+            yield from (LineRun((*prefix, r), n * axis.k + r, 1, rows) for r in range(axis.k))
+
+
+def by_reach(axis: Axis, rows: range) -> dict[tuple[int, int], list[int]]:
+    """Rows by the lines [begin, end) of the kernel that they reach inside src."""
+    reach = [reached(axis, r) for r in range(axis.k)]
+    found: dict[tuple[int, int], list[int]] = {}
+    for row in rows:
+        inside = [r for r, (low, high) in enumerate(reach) if low <= row % axis.o < high]
+        if inside:
+            found.setdefault((inside[0], inside[-1] + 1), []).append(row)
+    return found
+
+
 Call = tuple[int, Int64, int]  # kernel, offsets, cycles
 
 
@@ -54,12 +109,12 @@ def calls(
     job: DepthwiseJob,
     specs: dict[DepthwiseWeightsSpec, int],
     words: list[Int64],
-    outer: tuple[tuple[int, ...], int],
+    run: LineRun,
     positions: range,
     chunk: PixelChunk,
     accumulate: bool,
 ) -> Iterator[Call]:
-    """For a position of the outer axes, some of the last axis, and a chunk."""
+    """For lines of the kernel, some positions of the last axis, and the columns of a chunk."""
     g, axis = job.g, job.g.axes[-1]
     found = segments(g, tuple(PanelRow(0, s) for s in positions), chunk)
     alone = DepthwiseWeightsSpec(
@@ -69,25 +124,24 @@ def calls(
         src_step=axis.s * g.src.pixel_bytes,
         dst_step=g.dst.pixel_bytes,
         weights_step=job.vector_bytes,
-        accumulate=accumulate,
+        accumulate=accumulate or run.goes_on,
         dtype=job.dtype,
+        lines=tuple(n * g.axes[-2].d * g.src.axis_bytes[-2] if n else 0 for n in range(run.count)),
     )
-    pixels = sum((end - begin) * (1 + len(numbers)) for numbers, begin, end in found)
-    for spec, taps in taps_of(job, alone, outer[0], chunk):
+    pixels = sum((end - begin) * (1 + run.count * len(numbers)) for numbers, begin, end in found)
+    for spec, taps in taps_of(job, alone, run):
         start = sum(map(len, words))
         words.append(np.concatenate((np.array((len(taps),)), taps.ravel())))
-        place = (outer[1] + positions[0]) * job.vector_bytes
+        place = (run.index * axis.k + positions[0]) * job.vector_bytes
         offsets = np.array((g.src.start_bytes, g.dst.start_bytes, place, 8 * start))
-        cycles = CALL_CYCLES + POSITION_CYCLES * len(positions) + len(taps) * pixels
+        cycles = CALL_CYCLES + POSITION_CYCLES * spec.count + len(taps) * pixels
         yield specs.setdefault(spec, len(specs)), offsets, min(cycles, MOST_CYCLES)
 
 
-def taps_of(
-    job: DepthwiseJob, alone: DepthwiseWeightsSpec, outer: tuple[int, ...], chunk: PixelChunk
-) -> list[tuple[DepthwiseWeightsSpec, Int64]]:
+def taps_of(job: DepthwiseJob, alone: DepthwiseWeightsSpec, run: LineRun) -> list[tuple[DepthwiseWeightsSpec, Int64]]:
     """Kernels, the second going on with the sums of the first, and their taps: pairs of rows, then those left."""
     g = job.g
-    lines = offsets_of_rows(g, outer, chunk.rows)
+    lines = offsets_of_rows(g, run.first, run.rows)
     images = np.arange(job.images)[:, None, None] * np.array((g.src.image_bytes, g.dst.image_bytes))
     if row_terms(job.dtype, job.isa) is None or not g.axes[:-1]:
         return [(alone, (images + lines).reshape(-1, 2))]

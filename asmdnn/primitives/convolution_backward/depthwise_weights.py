@@ -4,7 +4,7 @@ src and diff_dst are read as f32, bf16 or f16, if both are of one type; weights 
 """
 
 from collections.abc import Iterator
-from itertools import chain, pairwise, product
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
-from asmdnn.primitives.convolution_backward.depthwise_calls import DepthwiseJob, calls
+from asmdnn.primitives.convolution_backward.depthwise_calls import DepthwiseJob, calls, line_runs
 from asmdnn.primitives.convolution_backward.description import BackwardWeights
 from asmdnn.primitives.convolution_backward.weights import check, convolution_of, renamed
 from asmdnn.primitives.convolution_backward.weights_tiles import (
@@ -31,10 +31,7 @@ from asmdnn.primitives.convolution_backward.weights_tiles import (
     TAPS,
     Records,
 )
-from asmdnn.primitives.convolution_backward.weights_units import (
-    RUN,
-    chunks_of,
-)
+from asmdnn.primitives.convolution_backward.weights_units import RUN, chunks_of
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.widening import fast_pairs
 from asmdnn.primitives.products.matrices import dense_matrix
@@ -133,21 +130,12 @@ def job_of(g: ConvGeometry, isa: str, dtype: DataType, channels: int) -> Depthwi
 def records(job: DepthwiseJob, specs: dict[DepthwiseWeightsSpec, int], words: list[Int64], accumulate: bool) -> Records:
     """Records, their costs, and where groups begin: one for each vector of channels and range of chunks."""
     g, lanes = job.g, lanes_of(job.isa)
-    outer = list(product(*(range(axis.k) for axis in g.axes[:-1])))
     offsets, kernels, cycles, begins = [], [], [], [0]
     for part, chunks in enumerate(job.chunks):
         found = [
-            calls(
-                job,
-                specs,
-                words,
-                outer=(position, index * g.axes[-1].k),
-                positions=of_set,
-                chunk=chunk,
-                accumulate=accumulate or i > 0,
-            )
+            calls(job, specs, words, run, positions=of_set, chunk=chunk, accumulate=accumulate or i > 0)
             for i, chunk in enumerate(chunks)
-            for index, position in enumerate(outer)
+            for run in line_runs(job, chunk.rows)
             for of_set in job.sets
         ]
         table, places, costs = (np.array(column) for column in zip(*chain(*found), strict=True))

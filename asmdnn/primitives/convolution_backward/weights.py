@@ -87,6 +87,8 @@ def renamed(plan: Plan, names: Mapping[str, str]) -> Plan:
 def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
     """The plan between reorders of what tiles cannot read or write."""
     lanes = lanes_of(engine.isa)
+    if picks_pixels(p):
+        return of_picked_pixels(p.with_formats({"src": own_source(p, lanes)}) if p.src.is_any else p, engine)
     own = {"src": own_source(p, lanes), "dst": own_result(p, lanes)}
     wide, together = widened(p.with_formats(own), lanes)
     if together == 1:
@@ -95,6 +97,30 @@ def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
         inner = diagonals(p.with_formats(own), tiles(wide, engine), together, engine)
     given = {name: tensor for name, tensor in p.tensors().items() if not tensor.is_any}
     return between_reorders(inner, given, engine.tuning, isa=engine.isa)
+
+
+def picks_pixels(p: AdjointConvolution) -> bool:
+    """Whether of src only pixels apart from one another are read, each by one position of a kernel."""
+    inside = all((o - 1) * s < i for o, s, i in zip(p.dst.dims[2:], p.strides, p.src.dims[2:], strict=True))
+    return {*p.kernel} == {1} != {*p.strides} and not any(p.padding_l) and inside and p.src.nelems() > 0
+
+
+def of_picked_pixels(p: AdjointConvolution, engine: Engine) -> Plan:
+    """The plan between copies of these pixels, which every panel reads: half of each line would be others'."""
+    src, zeros = p.src, (0,) * len(p.kernel)
+    steps = (1, 1, *p.strides)
+    picked = MemoryDesc(
+        (*src.dims[:2], *p.dst.dims[2:]),
+        src.dtype,
+        strides=[stride * step for stride, step in zip(src.strides, steps, strict=True)],
+        inner_blocks=src.inner_blocks,
+        offset0=src.offset0,
+    )
+    dense = MemoryDesc(picked.dims, src.dtype, "any")
+    ones = tuple(1 for _ in p.kernel)
+    inner = of_formats(replace(p, src=dense, strides=ones, dilations=zeros, padding_l=zeros, padding_r=zeros), engine)
+    made = between_reorders(inner, {"src": picked}, engine.tuning, isa=engine.isa)
+    return replace(made, tensors={**made.tensors, "src": src})
 
 
 def own_source(p: AdjointConvolution, lanes: int) -> MemoryDesc:

@@ -122,7 +122,7 @@ def job_of(g: ConvGeometry, panels: GradientPanels, isa: str, most: int) -> Tile
     most: rows of a tile that registers hold.
     """
     pixel_bytes = LINE_BYTES * min(g.axes[-1].s, 2) + panels.row_bytes
-    job = TilesJob(g, panels, isa, most if g.ic <= FEW_CHANNELS else min(most, 8 if most >= 8 else 4), 1, 1)
+    job = TilesJob(g, panels, isa, most if g.ic <= FEW_CHANNELS else min(most, panels.rows), 1, 1)
     pixels = max(RUN, (LARGE_CHUNK_BYTES if job.weights_bytes > NEAR_BYTES else CHUNK_BYTES) // pixel_bytes)
     fit = pixels // max(1, g.rows * g.width)
     images = max((n for n in range(1, min(fit, g.mb) + 1) if g.mb % n == 0), default=1)

@@ -1,7 +1,7 @@
 """What gradients of weights are cut into: rows of panels in units, pixels in chunks; and which pixels rows reach."""
 
-from collections.abc import Iterator
-from itertools import pairwise, product
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise, product
 
 import numpy as np
 
@@ -84,12 +84,12 @@ def row_blocks(g: ConvGeometry, panels: GradientPanels, most: int) -> Iterator[l
     """(channel, position of the last axis) of the rows of tiles, which lie one after another in a panel."""
     last = range(g.axes[-1].k)
     if g.ic <= FEW_CHANNELS:
-        every = [(c, s) for s in last for c in range(g.ic)]
-        yield from cut(every, most)
+        yield from cut([(c, s) for s in last for c in range(g.ic)], most)
         return
-    for block in range(0, g.ic, panels.rows):
-        for s in last:
-            yield from cut([(block + c, s) for c in range(panels.rows)], most)
+    blocks = range(0, g.ic, panels.rows)
+    runs = [[(block + c, s) for s in last for c in range(panels.rows)] for block in blocks]
+    for run in [[*chain(*runs)]] if g.positions == 1 else runs:
+        yield from cut(run, most)
 
 
 def cut(rows: list[tuple[int, int]], most: int) -> Iterator[list[tuple[int, int]]]:
@@ -142,11 +142,11 @@ def segments(g: ConvGeometry, rows: tuple[PanelRow, ...], chunk: PixelChunk) -> 
     return found
 
 
-def offsets_of_rows(g: ConvGeometry, outer: tuple[int, ...], rows: range) -> Int64:
+def offsets_of_rows(g: ConvGeometry, outer: tuple[int, ...], rows: Sequence[int]) -> Int64:
     """int64[rows inside, 2]: where the row that each output row reads begins in src, and the output row in diff_dst."""
     if not g.axes[:-1]:
         return np.zeros((1, 2), np.int64)
-    places = np.unravel_index(np.arange(rows.start, rows.stop), tuple(axis.o for axis in g.axes[:-1]))
+    places = np.unravel_index(np.array(rows, np.int64), tuple(axis.o for axis in g.axes[:-1]))
     inside = np.ones(len(rows), bool)
     src, dst = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     for axis, at, position, src_step, dst_step in zip(

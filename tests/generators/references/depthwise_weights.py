@@ -1,5 +1,7 @@
 """What gradients of depthwise weights compute, as a loop written from the table in the generator's docstring."""
 
+from itertools import product
+
 import numpy as np
 
 from asmdnn.generators.dot.depthwise_weights import DepthwiseWeightsSpec
@@ -30,19 +32,20 @@ def weights_case(spec: DepthwiseWeightsSpec, random: np.random.Generator, intege
 
 
 def rows(spec: DepthwiseWeightsSpec, memory: Memory) -> None:
-    """weights[k] (+)= src * diff_dst, a vector at a time."""
+    """weights[l, k] (+)= src * diff_dst, a vector at a time."""
     lanes = LANES[spec.isa]
     seconds = [spec.second_row] if spec.second_row else []
     taps = [(src + more, dst + after) for src, dst in ROWS for more, after in ((0, 0), *seconds)]
-    for k, position in enumerate(spec.positions):
-        total = memory["weights"].load(k * spec.weights_step, lanes) if spec.accumulate else np.zeros(lanes)
+    for n, (line, (k, position)) in enumerate(product(spec.lines, enumerate(spec.positions))):
+        total = memory["weights"].load(n * spec.weights_step, lanes) if spec.accumulate else np.zeros(lanes)
         for src, dst in taps:
             for segment in spec.segments:
                 for x in range(segment.first, segment.first + segment.count):
                     factor = memory["diff_dst"].load(dst + x * spec.dst_step, lanes)
                     if k in segment.positions:
-                        total = total + memory["src"].load(src + x * spec.src_step + position, lanes) * factor
-        memory["weights"].store(k * spec.weights_step, total)
+                        place = src + line + x * spec.src_step + position
+                        total = total + memory["src"].load(place, lanes) * factor
+        memory["weights"].store(n * spec.weights_step, total)
 
 
 REFERENCES = {DepthwiseWeightsSpec: Reference(weights_case, rounds=True)}
