@@ -14,7 +14,7 @@ from asmdnn.network.network import Network
 from asmdnn.network.of_model import network_of
 from asmdnn.network.onnx.reader import DOMAINS, read_model
 from asmdnn.network.onnx.writer import model_bytes
-from asmdnn.network.quantised.rewriting import KINDS, quantized
+from asmdnn.network.quantised.rewriting import KINDS, MOST, REDUCED, quantized
 from asmdnn.network.static_qdq.ranges import Calibration
 from asmdnn.network.static_quantization import Feeds, StaticModel, StaticQuantizer, worst_errors
 from asmdnn.network.storage import limit_of, precision_of
@@ -72,6 +72,7 @@ def quantize(
     keep_f32: Sequence[str] = (),
     max_error: float | None = None,
     calibration: Calibration | None = None,
+    reduce_range: bool = False,
     engine: Engine | None = None,
 ) -> QuantizedModel:
     """A model whose products have weights of 8 bits: s8 by output channel, symmetric.
@@ -83,9 +84,12 @@ def quantize(
     that the feeds show, of any operator set.  keep_f32: names of nodes, or of their results, that stay as they are.
     max_error: of "static": keep more in f32, largest error first, until outputs for the feeds are within this share of
     their largest value of f32's.  calibration: of "static": how ranges are chosen.
+    reduce_range: weights have 64 steps instead of 127, for onnxruntime on CPUs without VNNI: it adds products of bytes
+    in pairs of 16 bits there, which saturate.  Sums are exact here, on every CPU.
     Raises InvalidArguments, also if no node has such weights or the model cannot be written; Unimplemented.
     """
-    check_words(method, max_error, calibration)
+    check_words(method, max_error, calibration, reduce_range)
+    most = REDUCED if reduce_range else MOST
     several, limit = several_feeds(feeds), limit_of(max_error, None if max_error is None else {})
     model = source.model if isinstance(source, Network) else read_model(source)
     opset = max(model.opsets.get(domain, 0) for domain in DOMAINS)
@@ -101,11 +105,12 @@ def quantize(
     wanted = [wide.run(one) for one in several]
     if method == STATIC:
         quantizer = StaticQuantizer(
-            model, opset, several, keep_f32=kept.keep_f32, calibration=calibration or Calibration(), engine=engine
+            model, opset, several, keep_f32=kept.keep_f32, calibration=calibration or Calibration(), most=most,
+            engine=engine,
         )
         made = quantizer.within(limit.most, wanted) if limit else quantizer.quantized()
     else:
-        made = StaticModel(*quantized(model, opset, method, kept.keep_f32), {})
+        made = StaticModel(*quantized(model, opset, method, kept.keep_f32, most), {})
     if not made.nodes:
         raise InvalidArguments(
             f"no node can be quantised: {', '.join(PRODUCTS[method])} with constant weights of f32 are"
@@ -114,7 +119,7 @@ def quantize(
     return compared(model, made, types, several, wanted, engine)
 
 
-def check_words(method: Any, max_error: Any, calibration: Any) -> None:
+def check_words(method: Any, max_error: Any, calibration: Any, reduce_range: Any) -> None:
     """Raise InvalidArguments for what is not known, or is of another method."""
     if not isinstance(method, str) or method not in PRODUCTS:
         raise InvalidArguments(not_one_of("method", method, PRODUCTS))
@@ -122,6 +127,8 @@ def check_words(method: Any, max_error: Any, calibration: Any) -> None:
         raise InvalidArguments(f'max_error and calibration are of method="static", not of {method}')
     if not isinstance(calibration, Calibration | None):
         raise InvalidArguments(f"calibration must be a Calibration, not {shown(calibration)}")
+    if not isinstance(reduce_range, bool):
+        raise InvalidArguments(f"reduce_range must be True or False, not {shown(reduce_range)}")
 
 
 def several_feeds(feeds: Any) -> Feeds:

@@ -41,10 +41,12 @@ class StaticQuantizer:
         *,
         keep_f32: Sequence[str],
         calibration: Calibration,
+        most: int,
         engine: Engine,
     ) -> None:
+        """most: the largest magnitude of a weight."""
         self.feeds, self.opset, self.calibration, self.engine = feeds, opset, calibration, engine
-        self.keep_f32 = tuple(keep_f32)
+        self.keep_f32, self.most = tuple(keep_f32), most
         opsets = dict(model.opsets) if opset >= WITH_AXES else {**model.opsets, MICROSOFT: 1}
         self.given = replace(model, body=folded(model.body, opset, keep_f32), opsets=opsets)
         self.roles = Roles(self.given.body, keep_f32)
@@ -74,7 +76,7 @@ class StaticQuantizer:
         return {name: one.numbers(self.calibration) for name, one in seen.items()}
 
     def probed(self) -> dict[str, ProbedStep]:
-        probe, steps = Probe(self.roles, self.opset, self.numbers), dict[str, ProbedStep]()
+        probe, steps = Probe(self.roles, self.opset, self.numbers, self.most), dict[str, ProbedStep]()
         for found in self.outputs_of(probe.body_of_both()):
             collect(steps, probe.results, found)
         return steps
@@ -83,7 +85,7 @@ class StaticQuantizer:
         """With these products, by result, in f32, too."""
         roles = Roles(self.given.body, (*self.keep_f32, *more_f32)) if more_f32 else self.roles
         biases = corrections(self.steps) if self.calibration.correct_bias else {}
-        body = in_qdq(roles, self.opset, self.numbers, biases)
+        body = in_qdq(roles, self.opset, self.numbers, biases, self.most)
         done = [node.outputs[0] for node in self.given.body.nodes if id(node) in roles.products]
         steps = {self.labels[name]: self.steps[name].share for name in done}
         kept = tuple(self.labels[name] for name in more_f32)

@@ -79,7 +79,9 @@ def test_onnxruntime_loads_it_and_answers_alike(method: str, tmp_path: Path) -> 
     onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
     runtime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
     given = feeds()
-    made = dnn.quantize(file(), given, method, engine=engine())
+    made = dnn.quantize(file(), given, method, reduce_range=True, engine=engine())
+    integers = [array for array in read_model(made.data).body.constants.values() if array.dtype == np.int8]
+    assert max(np.abs(array.astype(int)).max(initial=0) for array in integers) == 64
     made.save(tmp_path / "small.onnx")
     onnx.checker.check_model(str(tmp_path / "small.onnx"), full_check=True)
     session = runtime.InferenceSession(str(tmp_path / "small.onnx"), providers=["CPUExecutionProvider"])
@@ -151,6 +153,7 @@ def test_what_is_written_is_read_again() -> None:
         ({"method": "stat"}, "method must be one of dynamic, weights, static, not 'stat'"),
         ({"feeds": ()}, "feeds must be inputs by name, or several of them"),
         ({"max_error": 0.1}, 'max_error and calibration are of method="static"'),
+        ({"reduce_range": 1}, "reduce_range must be True or False, not 1"),
         ({"method": "static", "max_error": -1}, "max_error must be a positive share"),
         ({"method": "static", "max_error": 1e-9}, "max_error=1e-09 leaves no product of integers"),
         ({"method": "static", "calibration": "entropy"}, "calibration must be a Calibration"),

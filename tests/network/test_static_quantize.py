@@ -86,6 +86,7 @@ def test_a_file_of_bytes_is_near_f32_and_onnxruntime(calibration: dnn.Calibratio
     assert nodes["QuantizeLinear"] == len(bytes_of(data)), "one for each value, and none inside of functions"
     onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
     runtime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
+    made = dnn.quantize(data, given, "static", calibration=calibration, reduce_range=True, engine=engine())
     onnx.checker.check_model(onnx.load_from_string(made.data), full_check=True)
     session = runtime.InferenceSession(made.data, providers=["CPUExecutionProvider"])
     for one in given:

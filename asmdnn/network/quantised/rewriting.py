@@ -1,6 +1,6 @@
 """Nodes with constant weights as nodes with weights of 8 bits: what `quantize` writes.
 
-Weights become s8 by output channel, symmetric: the largest magnitude of a channel is 127 steps.  "weights" puts a
+Weights become s8 by output channel, symmetric: the largest magnitude of a channel is 127 steps, or 64.  "weights" puts a
 DequantizeLinear after them and computes in f32.  "dynamic" rounds what MatMul and Gemm multiply to u8, too, by the
 range of the data at hand (DynamicQuantizeLinear, once for all that read it), and multiplies integers (MatMulInteger).
 Source: https://onnx.ai/onnx/operators, and how onnxruntime's quantisers write the two.
@@ -16,12 +16,16 @@ from asmdnn.records import replace
 
 KINDS = {"dynamic": ("MatMul", "Gemm"), "weights": ("MatMul", "Gemm", "Conv")}
 MOST = 127
+REDUCED = 64  # with which two products, each by a u8, fit into 16 bits
 FLOAT = 1  # ONNX's number of f32
 
 
-def quantized(model: Model, opset: int, method: str, kept: Collection[str]) -> tuple[Model, tuple[str, ...]]:
-    """(the model, the nodes whose weights became bytes).  kept: names of nodes or results that stay as they are."""
-    rewriting = BodyQuantizer(model.body, opset, kept)
+def quantized(
+    model: Model, opset: int, method: str, kept: Collection[str], most: int = MOST
+) -> tuple[Model, tuple[str, ...]]:
+    """(the model, the nodes whose weights became bytes).  kept: names of nodes or results that stay as they are.  most:
+    the largest magnitude of a weight."""
+    rewriting = BodyQuantizer(model.body, opset, kept, most)
     done = list[str]()
     for node in model.body.nodes:
         if rewriting.takes(node, method):
@@ -32,21 +36,21 @@ def quantized(model: Model, opset: int, method: str, kept: Collection[str]) -> t
     return replace(model, body=rewriting.body()), tuple(done)
 
 
-def symmetric(weights: Array, axis: int) -> tuple[Array, Array]:
+def symmetric(weights: Array, axis: int, most: int = MOST) -> tuple[Array, Array]:
     """(s8, a scale for each channel along the axis), where all zeros have the scale 1."""
     others = tuple(i for i in range(weights.ndim) if i != axis)
     largest = np.abs(weights).max(axis=others, keepdims=True)
-    scales = np.where(largest > 0, np.maximum(largest / MOST, np.finfo(np.float32).tiny), 1).astype(np.float32)
-    integers = np.clip(np.rint(weights / scales), -MOST, MOST).astype(np.int8)
+    scales = np.where(largest > 0, np.maximum(largest / most, np.finfo(np.float32).tiny), 1).astype(np.float32)
+    integers = np.clip(np.rint(weights / scales), -most, most).astype(np.int8)
     return integers, scales.reshape(-1)
 
 
 class BodyQuantizer(BodyWriter):
     """known: constants, of nodes too; kept: names of nodes or results that stay as they are."""
 
-    def __init__(self, body: Body, opset: int, kept: Collection[str]) -> None:
+    def __init__(self, body: Body, opset: int, kept: Collection[str], most: int) -> None:
         super().__init__(body, opset)
-        self.kept = kept
+        self.kept, self.most = kept, most
         values = {node.outputs[0]: node.get("value") for node in body.nodes if node.key == "Constant"}
         self.known = {**body.constants, **{name: x for name, x in values.items() if isinstance(x, np.ndarray)}}
 
@@ -67,7 +71,7 @@ class BodyQuantizer(BodyWriter):
         axis = 0 if node.op == "Conv" or node.get("transB", 0) else 1
         key = (source, str(axis))
         if key not in self.ready:
-            integers, scales = symmetric(self.known[source], axis)
+            integers, scales = symmetric(self.known[source], axis, self.most)
             ends = self.constant(f"{source} s8", integers), self.constant(f"{source} scale", scales)
             zero = self.constant(f"{source} zero", np.zeros(len(scales), np.int8))
             self.ready[key] = self.add("DequantizeLinear", (*ends, zero), (f"{source} f32",), axis=axis)
@@ -83,7 +87,7 @@ class BodyQuantizer(BodyWriter):
         is_gemm, transposed = node.op == "Gemm", bool(node.get("transB", 0))
         key = (source, "product", str(transposed))
         if key not in self.ready:
-            integers, scales = symmetric(self.known[source].T if transposed else self.known[source], 1)
+            integers, scales = symmetric(self.known[source].T if transposed else self.known[source], 1, self.most)
             self.ready[key] = self.constant(f"{source} s8", integers), self.constant(f"{source} scale", scales)
         weights, by_channel = self.ready[key]
         if is_gemm and node.get("alpha", 1.0) != 1.0:

@@ -33,8 +33,8 @@ class ProbedStep:
 class Probe(QdqWriter):
     """body: f32, and for each product four results: names by product, in `results`."""
 
-    def __init__(self, roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers]) -> None:
-        super().__init__(roles, opset, numbers, {})
+    def __init__(self, roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], most: int) -> None:
+        super().__init__(roles, opset, numbers, {}, most)
         self.results: dict[str, tuple[str, ...]] = {}
 
     def body_of_both(self) -> Body:

@@ -24,19 +24,21 @@ MOST_BIAS = 2.0**30  # steps, so that sums of 32 bits do not wrap
 FINE_BIAS = 2.0**20  # steps of a bias whose channel has no weights
 
 
-def in_qdq(roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], biases: Mapping[str, Array]) -> Body:
-    """The body with such nodes.  biases: what is added to those of products, by result."""
-    return QdqWriter(roles, opset, numbers, biases).body_of_bytes()
+def in_qdq(
+    roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], biases: Mapping[str, Array], most: int
+) -> Body:
+    """The body with such nodes.  biases: what is added to those of products, by result.  most: the largest weight."""
+    return QdqWriter(roles, opset, numbers, biases, most).body_of_bytes()
 
 
 class QdqWriter(BodyWriter):
     """floats: what stands for a value that is bytes."""
 
     def __init__(
-        self, roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], biases: Mapping[str, Array]
+        self, roles: Roles, opset: int, numbers: Mapping[str, ByteNumbers], biases: Mapping[str, Array], most: int
     ) -> None:
         super().__init__(roles.body, opset)
-        self.roles, self.biases = roles, biases
+        self.roles, self.biases, self.most = roles, biases, most
         self.numbers = dict(numbers)
         self.floats: dict[str, str] = {}
 
@@ -84,7 +86,7 @@ class QdqWriter(BodyWriter):
         """The node with weights and bias of integers."""
         source, plain = node.inputs[1], node.op != "Gemm" or node.get("alpha", 1.0) == node.get("beta", 1.0) == 1.0
         axis = 0 if node.op == "Conv" or node.get("transB", 0) else 1
-        integers, scales = symmetric(self.constants[source], axis)
+        integers, scales = symmetric(self.constants[source], axis, self.most)
         unit, bias = self.numbers[x].scale, self.bias(node)
         if bias is not None and plain:
             integers, scales = with_room(self.constants[source], axis, scales, np.abs(bias) / unit)
