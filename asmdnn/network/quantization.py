@@ -105,7 +105,12 @@ def quantize(
     wanted = [wide.run(one) for one in several]
     if method == STATIC:
         quantizer = StaticQuantizer(
-            model, opset, several, keep_f32=kept.keep_f32, calibration=calibration or Calibration(), most=most,
+            model,
+            opset,
+            several,
+            keep_f32=kept.keep_f32,
+            calibration=calibration or Calibration(),
+            most=most,
             engine=engine,
         )
         made = quantizer.within(limit.most, wanted) if limit else quantizer.quantized()

@@ -1,7 +1,7 @@
 """Nodes with constant weights as nodes with weights of 8 bits: what `quantize` writes.
 
-Weights become s8 by output channel, symmetric: the largest magnitude of a channel is 127 steps, or 64.  "weights" puts a
-DequantizeLinear after them and computes in f32.  "dynamic" rounds what MatMul and Gemm multiply to u8, too, by the
+Weights become s8 by output channel, symmetric: the largest magnitude of a channel is 127 steps, or 64.  "weights" puts
+a DequantizeLinear after them and computes in f32.  "dynamic" rounds what MatMul and Gemm multiply to u8, too, by the
 range of the data at hand (DynamicQuantizeLinear, once for all that read it), and multiplies integers (MatMulInteger).
 Source: https://onnx.ai/onnx/operators, and how onnxruntime's quantisers write the two.
 """
