@@ -9,12 +9,11 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine
-from tests.network.random_quantised import FileNodes
+from tests.network.random_quantised import SEVEN_BITS, FileNodes
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
 MICROSOFT = "com.microsoft"
-SEVEN_BITS = -64, 65  # on a CPU without VNNI onnxruntime adds products in pairs of 16 bits, which saturate with more
 UNEQUAL = 0.02  # share of results that are a step away from onnxruntime's
 
 

@@ -7,6 +7,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
+from asmdnn.isa.levels import AVX512_CORE
+from asmdnn.planning.host import executable_isas
 from tests.primitives.conv_case import MACHINE, ConvCase, case_of
 from tests.primitives.conv_reference import make_data, sums
 from tests.primitives.conv_run import check_results, run
@@ -157,7 +159,8 @@ def test_groups_of_eight_by_ymm_registers(problem: str, words: str) -> None:
     pd = proved_desc(case.desc(), case.attr(), dnn.Engine(isa="avx512_core", threads=1, machine="zen4"))
     assert pd.implementation == "grouped:avx2"
     assert not words.startswith("any") or pd.dst_desc == dnn.MemoryDesc(pd.dst_desc.dims, dnn.f32, "aBcd16b")
-    check_results(dnn.Primitive(pd), case)
+    if AVX512_CORE in executable_isas():
+        check_results(dnn.Primitive(pd), case)
 
 
 @pytest.mark.parametrize(

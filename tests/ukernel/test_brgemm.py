@@ -91,11 +91,11 @@ def test_batch_by_offset_and_by_address(isa: str) -> None:
     offsets = np.array([(i * a[0].nbytes, j * b[0].nbytes) for i, j in order], np.int64)
     wanted = sum(a[i].astype(float) @ b[j] for i, j in order)
     dst = np.empty((m, n), np.float32)
-    run_in_place(by_offset, a, b, offsets, 3, dst)
+    if not by_offset.runs_here:
+        pytest.skip(f"this CPU lacks {isa}, and the emulator holds reads to one a and one b, which offsets leave")
+    by_offset(a, b, offsets, 3, dst)
     assert dst.tolist() == wanted.tolist()
     by_address = made("f32", "f32", (m, n, k), isa, batch="address", ldb=n)
-    if not by_address.runs_here:
-        pytest.skip(f"this CPU lacks {isa}, and addresses are those of a process")
     lefts, rights = [guarded(a[i], True) for i, _ in order], [guarded(b[j], True) for _, j in order]
     addresses = [np.array([x.ctypes.data for x in side], np.uint64) for side in (lefts, rights)]
     dst = guarded(np.zeros((m, n), np.float32), True)
