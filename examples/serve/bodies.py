@@ -6,6 +6,7 @@ Nothing that a body claims is believed: sizes are compared with the bytes that a
 import io
 import json
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from examples.serve.peer import Peer
 
 JSON, NPY = "application/json", "application/x-npy"
 TYPES: Final = (JSON, NPY)
+PARSING: Final = Lock()  # headers are literals, whose parser in Python 3.11 now and then fails in several threads at once
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
@@ -58,7 +60,8 @@ def npy_array(body: bytes) -> np.ndarray[Any, Any]:
     try:
         version = np.lib.format.read_magic(stream)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, is_fortran, dtype = read(stream)
+        with PARSING:
+            shape, is_fortran, dtype = read(stream)
     except Exception as error:  # whatever its parser says of wrong bytes
         raise Refused(400, f"the body is no npy file: {' '.join(str(error).split())[:200]}") from None
     if dtype.hasobject or dtype.itemsize == 0 or any(dim < 0 for dim in shape):
