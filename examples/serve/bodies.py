@@ -16,7 +16,7 @@ from examples.serve.peer import Peer
 
 JSON, NPY = "application/json", "application/x-npy"
 TYPES: Final = (JSON, NPY)
-PARSING: Final = Lock()  # headers are literals, whose parser in Python 3.11 now and then fails in several threads at once
+PARSING: Final = Lock()  # headers are literals, whose parser in Python 3.11 now and then fails in several threads
 Arrays = dict[str, np.ndarray[Any, Any]]
 
 
