@@ -24,7 +24,7 @@ SET_BY_OTHERS = {
 # Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
 OPTIONS = (
     "asmdnn/ops/", "asmdnn/network/loading.py", "asmdnn/network/building.py", "asmdnn/network/learning.py",
-    "asmdnn/ukernel/",
+    "asmdnn/network/quantization.py", "asmdnn/ukernel/",
 )  # fmt: skip
 
 # Constants of the machine and of types, and the one file that has each.

@@ -92,12 +92,7 @@ def quantize(
     most = REDUCED if reduce_range else MOST
     several, limit = several_feeds(feeds), limit_of(max_error, None if max_error is None else {})
     model = source.model if isinstance(source, Network) else read_model(source)
-    opset = max(model.opsets.get(domain, 0) for domain in DOMAINS)
-    if opset < OLDEST_OPSET and method != STATIC:
-        raise InvalidArguments(
-            f"the model is of operator set {opset}, {OLDEST_OPSET} is the oldest that is quantised: convert it with "
-            'onnx.version_converter, or say method="static"'
-        )
+    opset = opset_of(model, method)
     kept = precision_of("f32", keep_f32)
     check_kept(model, kept)
     engine = engine_or_default(engine)
@@ -122,6 +117,17 @@ def quantize(
         )
     types = {name: TensorType(dtype, (None,) * len(dims)) for name, (dims, dtype) in wide.outputs.items()}
     return compared(model, made, types, several, wanted, engine)
+
+
+def opset_of(model: Model, method: str) -> int:
+    """Raises InvalidArguments for one whose operators have no such numbers."""
+    opset = max(model.opsets.get(domain, 0) for domain in DOMAINS)
+    if opset < OLDEST_OPSET and method != STATIC:
+        raise InvalidArguments(
+            f"the model is of operator set {opset}, {OLDEST_OPSET} is the oldest that is quantised: convert it with "
+            'onnx.version_converter, or say method="static"'
+        )
+    return opset
 
 
 def check_words(method: Any, max_error: Any, calibration: Any, reduce_range: Any) -> None:
