@@ -100,14 +100,9 @@ def quantize(
     wanted = [wide.run(one) for one in several]
     if method == STATIC:
         quantizer = StaticQuantizer(
-            model,
-            opset,
-            several,
-            keep_f32=kept.keep_f32,
-            calibration=calibration or Calibration(),
-            most=most,
+            model, opset, several, keep_f32=kept.keep_f32, calibration=calibration or Calibration(), most=most,
             engine=engine,
-        )
+        )  # fmt: skip
         made = quantizer.within(limit.most, wanted) if limit else quantizer.quantized()
     else:
         made = StaticModel(*quantized(model, opset, method, kept.keep_f32, most), {})
