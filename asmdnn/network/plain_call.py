@@ -21,7 +21,10 @@ class PlainCall:
     __slots__ = ("_addresses", "_converted", "_inputs", "_makes", "_outputs", "_runner")
 
     def __init__(self, runnable: Runnable, part: NativePart) -> None:
-        self._inputs = [(name, *runnable.inputs[name]) for name in part.ends.reads]
+        self._inputs = [
+            (name, dims, np.dtype(dtype.type))  # the one that arrays have, which one out of a file is equal to
+            for name, (dims, dtype) in ((name, runnable.inputs[name]) for name in part.ends.reads)
+        ]
         self._makes, position = [*part.ends.makes.values()], {name: i for i, name in enumerate(part.ends.makes)}
         self._outputs = [(name, position[str(value)]) for name, value in runnable.results.items()]
         wanted = [(i, runnable.outputs[name][1], self._makes[i][1]) for name, i in self._outputs]

@@ -93,6 +93,24 @@ def check(made: Work[Any], threads: int = 1) -> None:
             assert judge(peer.compute(data), made.answer(data), exact).reason == ""
 
 
+def test_builds_that_come_back_early_are_waited_for(
+    peer: onednn_library.Onednn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of SYCL; an OpenMP build may be waited for, too."""
+    monkeypatch.setattr(peer, "_waits", True)
+    check(work("--conv", PROBLEM))
+
+
+def test_builds_without_openmp_have_the_threads_of_the_process(
+    peer: onednn_library.Onednn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer, "_openmp", None)
+    count = len(os.sched_getaffinity(0))
+    peer.set_threads(count)
+    with pytest.raises(AsmdnnError, match=f"--threads={count + 1}: .* takes a thread for each CPU"):
+        peer.set_threads(count + 1)
+
+
 @pytest.mark.parametrize("tag", ["abx", "axb", "aBx8b", "aBx16b"])
 @pytest.mark.parametrize("direction", ["FWD_D", "FWD_I", "BWD_D"])
 def test_shuffles_are_numpys(direction: str, tag: str) -> None:

@@ -1,5 +1,6 @@
 """Calls that ask nothing twice: the same results, the same errors, and only for networks where nothing is unusual."""
 
+import pickle
 from collections import UserDict
 from typing import Any
 
@@ -47,6 +48,16 @@ def test_inputs_in_any_order_and_in_any_mapping() -> None:
     assert net._plain is not None
     for feeds in ({"y": y, "x": X}, UserDict(x=X, y=y)):
         np.testing.assert_array_equal(net.run(feeds)["z"], wanted)
+
+
+def test_networks_out_of_files_take_it_too() -> None:
+    """Types out of a file are equal to those of arrays, and other objects."""
+    net, feeds = pickle.loads(pickle.dumps(product())), {"x": X, "y": np.ones((40, 2), np.float32)}
+    wanted = net.run(feeds)["z"]
+    assert net._plain is not None
+    found = net._plain.outputs(feeds)
+    assert found is not None
+    np.testing.assert_array_equal(found["z"], wanted)
 
 
 class Marked(np.ndarray[Any, Any]):
