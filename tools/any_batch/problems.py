@@ -5,11 +5,9 @@ python -m tools.any_batch.problems --cost [--threads=2] [SET ...]             ti
 """
 
 import argparse
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -18,10 +16,8 @@ import asmdnn as dnn
 from asmdnn.bench.batch_files import problem_sets
 from asmdnn.bench.descriptors import primitive_desc_of
 from asmdnn.bench.driver import AnyCase
+from asmdnn.bench.timing import interleaved
 from asmdnn.cli.prove import read
-
-LEAST_ROUNDS = 9
-LEAST_SECONDS = 1e-4  # of a sample: shorter calls are repeated
 
 
 def planned(name: str, engine: dnn.Engine) -> Iterator[tuple[AnyCase, dnn.PrimitiveDesc]]:
@@ -52,7 +48,7 @@ def counts(names: list[str], engine: dnn.Engine) -> None:
 
 
 def call_of(pd: dnn.PrimitiveDesc) -> Callable[[], Any]:
-    """A call on numbers near 1 that a kernel's speed does not depend on."""
+    """A call on random numbers of f32, which all problems are of whose plans differ."""
     random = np.random.default_rng(1)
 
     def filled(tensor: dnn.MemoryDesc) -> dnn.Memory:
@@ -69,20 +65,8 @@ def ratio(pd: dnn.PrimitiveDesc, seconds: float) -> tuple[float, float]:
     """The time with deterministic="batch" over that without, medians of calls in turns, and the latter in us."""
     other = asking(pd)
     assert other
-    calls = [call_of(other), call_of(pd)]
-    times: list[list[float]] = [[], []]
-    start = time.perf_counter()
-    calls[1]()
-    calls[1]()
-    repeats = max(1, int(LEAST_SECONDS * 2 / (time.perf_counter() - start)))
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times[0]) < LEAST_ROUNDS:
-        for call, taken in zip(calls, times, strict=True):
-            start = time.perf_counter()
-            for _ in range(repeats):
-                call()
-            taken.append((time.perf_counter() - start) / repeats)
-    return median(times[0]) / median(times[1]), median(times[1]) * 1e6
+    asked, plain = interleaved([call_of(other), call_of(pd)], seconds)
+    return asked.median / plain.median, plain.median * 1e6
 
 
 def main() -> None:
