@@ -81,7 +81,7 @@ def test_colours_only_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypa
         (("--html", PROBLEM), "explain: --html needs a value"),
         (("--html=", PROBLEM), "explain: --html needs a value"),
         (("--kernel=99", PROBLEM), "explain: --kernel=99 names 0 kernels: give a number from 0 to"),
-        (("--kernel=conv", "mb1ic64ih56oc64oh56kh3ph1"), "explain: --kernel=conv names"),
+        (("--kernel=nothing", PROBLEM), "explain: --kernel=nothing names 0 kernels"),
         (("--json=file", PROBLEM), "explain: --json=file is not an option here"),
         (("--colour=always", PROBLEM), "--colour=always: no such option"),
     ],
