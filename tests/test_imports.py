@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -108,11 +109,18 @@ class Import:
         self.module, self.at_import, self.line = module, at_import, line
 
 
-def imports_of(source: str, module: str, is_package: bool) -> Iterator[Import]:
-    """Also `importlib.import_module("...")` and `__import__("...")` of a literal name."""
+@cache
+def imports_of(source: str, module: str, is_package: bool) -> tuple[Import, ...]:
+    return tuple(found_imports(source, module, is_package))
 
-    def walk(node: ast.AST, at_import: bool) -> Iterator[Import]:
+
+def found_imports(source: str, module: str, is_package: bool) -> Iterator[Import]:
+    """Also `importlib.import_module("...")` and `__import__("...")` of a literal name."""
+    waiting: list[tuple[ast.AST, bool]] = [(ast.parse(source), True)]
+    while waiting:
+        node, at_import = waiting.pop()
         inside = at_import and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
         if isinstance(node, ast.Import):
             yield from (Import(alias.name, at_import, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -124,14 +132,10 @@ def imports_of(source: str, module: str, is_package: bool) -> Iterator[Import]:
                 full = f"{base}.{alias.name}"
                 yield Import(full if is_module(full) else base, at_import, node.lineno)
         elif isinstance(node, ast.Call) and node.args:
-            called = ast.unparse(node.func).split(".")[-1]
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             name = first_text(node.args[0])
             if called in ("import_module", "__import__") and name:
                 yield Import(name, at_import, node.lineno)
-        for child in ast.iter_child_nodes(node):
-            yield from walk(child, inside)
-
-    yield from walk(ast.parse(source), True)
 
 
 def first_text(node: ast.expr) -> str:
@@ -141,6 +145,7 @@ def first_text(node: ast.expr) -> str:
     return str(node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
+@cache
 def is_module(name: str) -> bool:
     path = ROOT.joinpath(*name.split("."))
     return name.startswith("asmdnn.") and (path.with_suffix(".py").exists() or (path / "__init__.py").exists())
@@ -172,6 +177,16 @@ def complaints(source: str, module: str, is_package: bool = False) -> list[str]:
     return found
 
 
+@cache
+def graph_of_modules() -> dict[str, frozenset[str]]:
+    """What each module imports, at import or inside functions or for types only."""
+    return {
+        name: frozenset(each.module for each in imports_of(path.read_text(), name, path.name == "__init__.py"))
+        for name, path in modules()
+    }
+
+
+@cache
 def modules() -> list[tuple[str, Path]]:
     paths = sorted(PACKAGE.rglob("*.py"))
     return [(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), path) for path in paths]
@@ -252,12 +267,8 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 
 def test_no_module_imports_itself_in_steps() -> None:
     """Neither when it is imported nor inside functions or for types only, also not within a package."""
-    known = dict(modules())
-    graph = {
-        module: {x.module for x in imports_of(path.read_text(), module, path.name == "__init__.py")} & known.keys()
-        for module, path in known.items()
-    }
-    assert circles(graph) == []
+    graph = graph_of_modules()
+    assert circles({module: {*others} & graph.keys() for module, others in graph.items()}) == []
 
 
 def test_no_folder_imports_itself_in_steps() -> None:
@@ -265,8 +276,7 @@ def test_no_folder_imports_itself_in_steps() -> None:
     graph: dict[str, set[str]] = {}
     for name, path in modules():
         folder = folder_of(name if path.name == "__init__.py" else name.rpartition(".")[0])
-        imported = imports_of(path.read_text(), name, path.name == "__init__.py")
-        graph.setdefault(folder, set()).update(folder_of(each.module.rpartition(".")[0]) for each in imported)
+        graph.setdefault(folder, set()).update(folder_of(each.rpartition(".")[0]) for each in graph_of_modules()[name])
     graph.pop("")
     assert circles({folder: others - {"", folder} for folder, others in graph.items()}) == []
 

@@ -30,6 +30,14 @@ class Spans:
     def pairs(self) -> set[tuple[int, int]]:
         return set(zip(self.begins.tolist(), self.ends.tolist(), strict=True))
 
+    def merged(self) -> list[tuple[int, int]]:
+        """The same bytes, each once, in as few ranges as there can be."""
+        order = np.argsort(self.begins, kind="stable")
+        begins, reached = self.begins[order], np.maximum.accumulate(self.ends[order])
+        starts = np.flatnonzero(np.append(True, begins[1:] > reached[:-1]))
+        stops = np.append(starts[1:] - 1, len(reached) - 1)
+        return list(zip(begins[starts].tolist(), reached[stops].tolist(), strict=True))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Accesses:

@@ -1,15 +1,18 @@
 """Part of the proof of a plan: records of one group run in order, on one thread, possibly in scratch of its own."""
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.planning.accesses import Spans, spans_of
 from asmdnn.planning.bounds import read_tap_list
 from asmdnn.planning.coverage import PlanError, Runs
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls
+from asmdnn.records import dataclass
 
 Stamps = dict[str, npt.NDArray[np.int32]]  # of every byte of a buffer the group that wrote it last
 Piece = tuple[Int64, Int64, Int64, tuple[tuple[int, int], ...]]  # records, begins, ends, loops
@@ -35,13 +38,15 @@ def merged_by_group(pieces: Sequence[Piece], groups: Int64, where: str) -> list[
 
 def check_groups(plan: Schedule, phase: Phase, calls: Sequence[Calls], ready: set[str], where: str) -> None:
     """Check that what a group reads of incomplete scratch, such as its own, an earlier record of it has written."""
-    buffers = {view.buffer for view in phase.arguments} - ready - {""}
+    buffers = {one.view(a).buffer for one in calls for a in (*one.accesses.reads, *one.moved)} - ready - {""}
     for name in buffers:
         moves = {tuple(r.strides[a] for r in phase.repeats) for a, v in enumerate(phase.arguments) if v.buffer == name}
         if len(moves) > 1:
             raise PlanError(f"{where}: arguments of {name} move by different bytes a round")
     groups = np.arange(len(phase.records) + 1) if phase.groups is None else phase.groups
-    own = {number: one for one in calls for number in one.numbers.tolist()}
+    own = {
+        number: one for one in [Ordered.of(each, buffers) for each in calls] for number in one.calls.numbers.tolist()
+    }
     columns = [0, *(1 + a for a, view in enumerate(phase.arguments) if view.buffer in buffers)]
     known: set[bytes] = set()
     stamps = {name: np.zeros(plan.buffer_bytes(name), np.int32) for name in buffers}
@@ -55,36 +60,49 @@ def check_groups(plan: Schedule, phase: Phase, calls: Sequence[Calls], ready: se
             check_order(plan, own[number], number, stamps, group, where)
 
 
-def check_order(plan: Schedule, one: Calls, number: int, stamps: Stamps, group: int, where: str) -> None:
+@dataclass(frozen=True, eq=False, slots=True)
+class Ordered:
+    """What a kernel's records touch of the buffers that are proved in order: by argument, each byte once."""
+
+    calls: Calls
+    reads: dict[int, list[tuple[int, int]]]
+    writes: dict[int, list[tuple[int, int]]]
+
+    @classmethod
+    def of(cls, calls: Calls, buffers: set[str]) -> "Ordered":
+        def among(touched: Mapping[int, Spans]) -> dict[int, list[tuple[int, int]]]:
+            return {a: spans.merged() for a, spans in touched.items() if calls.view(a).buffer in buffers}
+
+        return cls(calls, among(calls.accesses.reads), among(calls.accesses.writes))
+
+    def start(self, number: int, argument: int) -> int:
+        return self.calls.view(argument).offset_bytes + int(self.calls.phase.records[number, 1 + argument])
+
+
+def check_order(plan: Schedule, one: Ordered, number: int, stamps: Stamps, group: int, where: str) -> None:
     """Check one record: what it reads bears its group's stamp, what it writes gets it."""
-    for argument, begin, end in reads_of(plan, one, number, where):
-        name = one.view(argument).buffer
-        if name in stamps and (stamps[name][begin:end] != group).any():
-            raise PlanError(f"{where}: record {number} reads bytes of {name} that its group has not written")
-    for argument, spans in one.accesses.writes.items():
-        name = one.view(argument).buffer
-        if name in stamps:
-            start = one.view(argument).offset_bytes + int(one.phase.records[number, 1 + argument])
-            for begin, end in zip(spans.begins.tolist(), spans.ends.tolist(), strict=True):
-                stamps[name][start + begin : start + end] = group
+    taps = taps_of(plan, one, number, stamps.keys(), where)
+    for argument, ranges in itertools.chain(one.reads.items(), taps):
+        name, start = one.calls.view(argument).buffer, one.start(number, argument)
+        for begin, end in ranges:
+            if (stamps[name][start + begin : start + end] != group).any():
+                raise PlanError(f"{where}: record {number} reads bytes of {name} that its group has not written")
+    for argument, ranges in one.writes.items():
+        name, start = one.calls.view(argument).buffer, one.start(number, argument)
+        for begin, end in ranges:
+            stamps[name][start + begin : start + end] = group
 
 
-def reads_of(plan: Schedule, one: Calls, number: int, where: str) -> Iterator[tuple[int, int, int]]:
-    """(argument, first byte, end) in the buffer of everything that a record reads."""
-    record = one.phase.records[number]
-
-    def start(argument: int) -> int:
-        return one.view(argument).offset_bytes + int(record[1 + argument])
-
-    for argument, spans in one.accesses.reads.items():
-        for begin, end in zip(spans.begins.tolist(), spans.ends.tolist(), strict=True):
-            yield argument, start(argument) + begin, start(argument) + end
-    taps = one.taps
-    if taps is None:
+def taps_of(
+    plan: Schedule, one: Ordered, number: int, buffers: Collection[str], where: str
+) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """(argument, bytes from its pointer) of what a record reads of the buffers through its tap list."""
+    taps, view = one.calls.taps, one.calls.view
+    if taps is None or not any(view(argument).buffer in buffers for argument in taps.targets):
         return
-    values = plan.constants[one.view(taps.argument).buffer]
-    for group, offsets in read_tap_list(values, start(taps.argument), taps, where):
-        for access in taps.groups[group]:
-            for offset in offsets[:, taps.targets.index(access.argument)].tolist():
-                at = start(access.argument) + offset
-                yield access.argument, at + access.begin_bytes, at + access.end_bytes
+    values = plan.constants[view(taps.argument).buffer]
+    for group, offsets in read_tap_list(values, one.start(number, taps.argument), taps, where):
+        for argument, spans in spans_of(taps.groups[group]).items():
+            if view(argument).buffer in buffers:
+                moved = offsets[:, taps.targets.index(argument), None]
+                yield argument, Spans((moved + spans.begins).ravel(), (moved + spans.ends).ravel()).merged()

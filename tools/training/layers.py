@@ -1,11 +1,10 @@
-"""Layers of networks that are trained, twice: in the operators of a graph, and in torch's functions.
+"""Layers of networks that are trained, in the operators of a graph; beside this file in torch's and jax's functions.
 
-A model is written once, as a function of layers.  Names of parameters are the same on both sides, and so are their
+A model is written once, as a function of layers.  Names of parameters are the same on all sides, and so are their
 first values, so that losses can be compared.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Protocol
 
@@ -14,7 +13,7 @@ import numpy as np
 import asmdnn as dnn
 
 Array = np.ndarray[Any, Any]
-MOMENTUM, EPSILON = 0.9, 1e-5
+KEPT, EPSILON = 0.9, 1e-5  # KEPT: the share of running statistics that a step leaves
 
 
 class Layers(Protocol):
@@ -75,7 +74,7 @@ class GraphLayers:
         variance = self.g.state(f"{at}.variance", (channels,), initial=1)
         y, new_mean, new_variance = self.g.apply(
             "BatchNormalization", x, self.parameter(f"{at}.scale", channels), self.parameter(f"{at}.shift", channels),
-            mean, variance, results=3, training_mode=1, momentum=MOMENTUM, epsilon=EPSILON,
+            mean, variance, results=3, training_mode=1, momentum=KEPT, epsilon=EPSILON,
         )  # fmt: skip
         self.g.update(mean, new_mean)
         self.g.update(variance, new_variance)
@@ -129,99 +128,3 @@ class GraphLayers:
         b = self.g.apply("Reshape", self.parameter(f"{at}.b", 8 * units), np.array([1, -1]))
         y, *_ = self.g.apply("LSTM", x, w, r, b, hidden_size=units, results=3)
         return self.g.apply("Squeeze", y, np.array([1]))
-
-
-@dataclass
-class TorchLayers:
-    """In torch's functions, on tensors that are made with the first call."""
-
-    torch: Any
-    parameters: dict[str, Any] = field(default_factory=dict)
-    states: dict[str, Any] = field(default_factory=dict)
-    modules: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def f(self) -> Any:
-        return self.torch.nn.functional
-
-    def parameter(self, name: str, *dims: int) -> Any:
-        if name not in self.parameters:
-            tensor = self.torch.tensor(initial(name, dims))
-            if len(dims) == 4:
-                tensor = tensor.contiguous(memory_format=self.torch.channels_last)
-            self.parameters[name] = tensor.requires_grad_(True)
-        return self.parameters[name]
-
-    def state(self, name: str, made: Callable[[], Any]) -> Any:
-        return self.states.setdefault(name, made()) if name not in self.states else self.states[name]
-
-    def conv(self, at: str, x: Any, channels: tuple[int, int], kernel: int, stride: int = 1, groups: int = 1) -> Any:
-        w = self.parameter(f"{at}.w", channels[1], channels[0] // groups, kernel, kernel)
-        return self.f.conv2d(x, w, stride=stride, padding=kernel // 2, groups=groups)
-
-    def bias_conv(self, at: str, x: Any, channels: tuple[int, int], kernel: int, padding: int) -> Any:
-        w = self.parameter(f"{at}.w", channels[1], channels[0], kernel, kernel)
-        b = self.parameter(f"{at}.b", channels[1])
-        return self.f.conv2d(x, w, b, padding=padding)
-
-    def up(self, at: str, x: Any, channels: tuple[int, int]) -> Any:
-        return self.f.conv_transpose2d(x, self.parameter(f"{at}.w", *channels, 2, 2), stride=2)
-
-    def norm(self, at: str, x: Any, channels: int) -> Any:
-        mean = self.state(f"{at}.mean", lambda: self.torch.zeros(channels))
-        variance = self.state(f"{at}.variance", lambda: self.torch.ones(channels))
-        scale, shift = self.parameter(f"{at}.scale", channels), self.parameter(f"{at}.shift", channels)
-        return self.f.batch_norm(x, mean, variance, scale, shift, training=True, momentum=1 - MOMENTUM, eps=EPSILON)
-
-    def relu(self, x: Any) -> Any:
-        return self.torch.relu(x)
-
-    def relu6(self, x: Any) -> Any:
-        return self.f.relu6(x)
-
-    def gelu(self, x: Any) -> Any:
-        return self.f.gelu(x)
-
-    def max_pool(self, x: Any, kernel: int, stride: int, padding: int = 0) -> Any:
-        return self.f.max_pool2d(x, kernel, stride, padding)
-
-    def mean(self, x: Any) -> Any:
-        return x.mean((2, 3))
-
-    def flat(self, x: Any) -> Any:
-        return x.flatten(1)
-
-    def joined(self, x: Any, y: Any) -> Any:
-        return self.torch.cat((x, y), 1)
-
-    def linear(self, at: str, x: Any, sizes: tuple[int, int]) -> Any:
-        return x @ self.parameter(f"{at}.w", *sizes) + self.parameter(f"{at}.b", sizes[1])
-
-    def layer_norm(self, at: str, x: Any, size: int) -> Any:
-        scale, shift = self.parameter(f"{at}.scale", size), self.parameter(f"{at}.shift", size)
-        return self.f.layer_norm(x, (size,), scale, shift, EPSILON)
-
-    def attention(self, at: str, x: Any, dims: tuple[int, int, int], heads: int) -> Any:
-        batch, length, width = dims
-        q, k, v = (
-            self.linear(f"{at}.{name}", x, (width, width)).reshape(batch, length, heads, -1).transpose(1, 2)
-            for name in "qkv"
-        )
-        y = self.f.scaled_dot_product_attention(q, k, v).transpose(1, 2)
-        return self.linear(f"{at}.o", y.reshape(dims), (width, width))
-
-    def lstm(self, at: str, x: Any, sizes: tuple[int, int]) -> Any:
-        """Gates of torch are input, forget, cell, output; of ONNX input, output, forget, cell."""
-        size, units = sizes
-        if at not in self.modules:
-            module = self.torch.nn.LSTM(size, units)
-            dims = {"x": (1, 4 * units, size), "h": (1, 4 * units, units)}
-            with self.torch.no_grad():
-                for name, target in (("x", module.weight_ih_l0), ("h", module.weight_hh_l0)):
-                    i, o, f, c = np.split(initial(f"{at}.{name}", dims[name])[0], 4)
-                    target.copy_(self.torch.tensor(np.concatenate((i, f, c, o))))
-                module.bias_ih_l0.zero_()
-                module.bias_hh_l0.zero_()
-            self.modules[at] = module
-            self.parameters |= {f"{at}.{name}": value for name, value in module.named_parameters()}
-        return self.modules[at](x)[0]

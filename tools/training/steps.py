@@ -1,13 +1,12 @@
-"""A training step of a model, on this side and on torch's: stochastic gradient descent with momentum, cross entropy."""
+"""A training step of a model on this side: stochastic gradient descent with momentum, cross entropy."""
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
 
 import asmdnn as dnn
-from tools.training.layers import Array, GraphLayers, TorchLayers
+from tools.training.layers import Array, GraphLayers
 from tools.training.models import Model
 
 RATE, MOMENTUM = 0.01, 0.9
@@ -35,29 +34,3 @@ def own(model: Model, batch: int, engine: dnn.Engine, **options: Any) -> Step:
     step, (x, t) = own_step(model, batch, engine, **options), data(model, batch)
     t = t.reshape(step.inputs["t"][0])
     return lambda: step(x=x, t=t)
-
-
-def of_torch(torch: Any, model: Model, batch: int, compiles: bool = False) -> Step:
-    """Images have channels last, as torch's pages recommend; the optimizer's update is one fused call."""
-    layers, (x, t) = TorchLayers(torch), (torch.tensor(array) for array in data(model, batch))
-    if x.ndim == 4:
-        x = x.contiguous(memory_format=torch.channels_last)
-
-    def loss_of() -> Any:
-        scores = model.scores(layers, x, batch)
-        if t.ndim == 2:
-            return torch.nn.functional.cross_entropy(scores.reshape(prod(t.shape), -1), t.reshape(-1))
-        return torch.nn.functional.cross_entropy(scores, t)
-
-    loss_of()
-    optimizer = torch.optim.SGD(list(layers.parameters.values()), RATE, momentum=MOMENTUM, fused=True)
-    forward = torch.compile(loss_of) if compiles else loss_of
-
-    def step() -> float:
-        optimizer.zero_grad(set_to_none=True)
-        loss = forward()
-        loss.backward()
-        optimizer.step()
-        return float(loss.detach())
-
-    return step
