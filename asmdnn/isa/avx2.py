@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from struct import pack
 from types import MappingProxyType
 
+from asmdnn.isa.across import Combine, ordered, spread_in_four
 from asmdnn.isa.assembler import Label, Pointer, Register, low32, mem
-from asmdnn.isa.vector import Combine, TailLanes, Vector, ordered, spread_in_four
+from asmdnn.isa.vector import TailLanes, Vector
 
 
 class Avx2(Vector):

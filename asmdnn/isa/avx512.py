@@ -5,8 +5,9 @@ from functools import partial
 from struct import pack
 from types import MappingProxyType
 
+from asmdnn.isa.across import Combine, ordered, spread_in_four
 from asmdnn.isa.assembler import Label, Pointer, Register, low32
-from asmdnn.isa.vector import Combine, Row, TailLanes, Vector, ordered, spread_in_four
+from asmdnn.isa.vector import Row, TailLanes, Vector
 
 
 class Avx512(Vector):

@@ -57,6 +57,11 @@ def dot_level(types: Types, isa: str) -> IsaName:
     return _level(types, isa).name
 
 
+def f32_dot_level(isa: str) -> IsaName:
+    """The level of kernels that multiply f32, from an engine's."""
+    return dot_level(F32, isa)
+
+
 @cache
 def _level(types: Types, isa: str) -> Isa:
     levels = [level for of, level in DOTS if of == types]

@@ -13,10 +13,11 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.pieces import broadcast_bytes
-from asmdnn.isa.vector import Combine, Lanes, Row, Vector
+from asmdnn.isa.vector import Lanes, Row, Vector
 from asmdnn.records import dataclass, field
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 

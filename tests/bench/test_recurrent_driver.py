@@ -100,7 +100,7 @@ def test_layers_are_right(capsys: pytest.CaptureFixture[str], words: str) -> Non
     status, records = run(capsys, "--rnn", "--threads=2", *words.split())
     assert [record["reason"] for record in records if record["status"] != "passed"] == []
     assert status == 0
-    assert all(record["impl"].endswith(f"recurrent:{f32_level(record['isa'])}") for record in records)
+    assert all(record["impl"].endswith(f"floats:{f32_level(record['isa'])}") for record in records)
     assert all(0 < record["error_ratio"] < 0.5 for record in records)
 
 

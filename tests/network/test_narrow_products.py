@@ -162,11 +162,11 @@ def test_what_is_between_convolutions_keeps_bf16() -> None:
 
 def test_recurrent_layers_multiply_pairs_where_the_cpu_is_quick_at_it() -> None:
     found = implementations("recurrent")
-    assert found["lstm"].endswith(f"recurrent:{BF16}")
-    assert found["gru"].endswith(f"recurrent:{BF16}")
+    assert found["lstm"].endswith(f"pairs:{BF16}")
+    assert found["gru"].endswith(f"pairs:{BF16}")
     g, outputs = recurrent()
     slow = g.compile(engine=dnn.Engine(isa=BF16, machine="sapphire_rapids", threads=1), precision="bf16", **outputs)
-    assert f"recurrent:{BF16}" not in slow.explain()
+    assert f"pairs:{BF16}" not in slow.explain()
 
 
 @pytest.mark.isa(BF16)
@@ -182,4 +182,4 @@ def test_errors_of_recurrent_layers_are_within_their_bound_for_any_number_of_ste
     net = g.compile(y=g.apply("Squeeze", y, np.array((1,))), engine=engine(isa=BF16), precision="bf16")
     found = net.verify({"x": 8 * random(steps, 1, 48) * 48**0.5})
     assert [str(one) for one in found if not one.fits] == []
-    assert f"recurrent:{BF16}" in net.explain()
+    assert f"pairs:{BF16}" in net.explain()

@@ -177,7 +177,7 @@ def test_the_layer_is_computed_once() -> None:
     step = graph.train(classifier(graph, "LSTM"), optim.SGD(0.1), engine=engine())
     for name in ("  Recurrent 'LSTM", "  RecurrentGradient 'gradient of LSTM"):
         assert step.explain().count(name) == 1
-    assert step.explain().count("recurrent:avx2") == 2
+    assert step.explain().count("floats:avx2") == 2
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.primitives.normalization.statistics import GIVEN
 from asmdnn.records import replace
 from tests.primitives.conv_case import layout
 from tests.primitives.gradient_case import check
@@ -43,7 +44,7 @@ def batch_norm(dims: tuple[int, ...], tag: str, scaled: bool = True, given: bool
 def test_batch_norm(isa: str, dims: tuple[int, ...], tag: str) -> None:
     for scaled, given, sums in ((True, False, True), (False, False, False), (True, True, False), (False, True, True)):
         pd = check(*batch_norm(dims, tag, scaled, given, sums), isa, ROUND * 1024)
-        assert pd.implementation == f"batch_norm:{isa}"
+        assert pd.implementation == f"{GIVEN if given else 'batch_norm'}:{isa}"
 
 
 @pytest.mark.parametrize("fuse", ["norm_relu", "norm_add_relu"])
@@ -102,7 +103,7 @@ GROUPED = [((3, 12, 4, 5), groups, tag) for tag in ("abcd", "acdb", "aBcd8b", "a
 def test_group_norm(isa: str, dims: tuple[int, ...], groups: int, tag: str) -> None:
     for scaled, given in ((True, False), (False, False), (True, True), (False, True)):
         pd = check(*group_norm(dims, groups, tag, scaled, given), isa, ROUND * 1024)
-        assert pd.implementation == f"group_norm:{isa}"
+        assert pd.implementation == f"{GIVEN if given else 'group_norm'}:{isa}"
 
 
 def test_one_parameter_of_a_group_norm(isa: str) -> None:

@@ -45,7 +45,8 @@ def test_layouts(isa: str, alg: str, dims: tuple[int, ...], tags: tuple[str, ...
         x, desc = numbers(*dims), dnn.MemoryDesc(dims, dnn.f32, tag)
         pd = proved_desc(described(alg, desc, size, trains=True), engine=dnn.Engine(isa=isa, threads=2))
         copies = "reorder+" * (alg == WITHIN and tag == "dcba")
-        assert pd.implementation == f"{copies}lrn:{isa}"
+        way = "windows" if alg == WITHIN else "blocks" if "B" in tag else "channels" if tag[-1] == "b" else "pixels"
+        assert pd.implementation == f"{copies}{way}:{isa}"
         dst, workspace = dnn.Memory(desc), dnn.Memory(desc)
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc), dst=dst, workspace=workspace)
         base = base_of(x, alg, size, NUMBERS[0], NUMBERS[2])
@@ -70,7 +71,7 @@ def test_one_format_to_another_and_parts(isa: str) -> None:
     src = whole.submemory(dims, (2, 0, 0, 0))
     desc = dnn.LRNForward(INFERENCE, ACROSS, src, part, 5, *NUMBERS)
     pd = proved_desc(desc, engine=dnn.Engine(isa=isa))
-    assert pd.implementation == f"reorder+lrn:{isa}"
+    assert pd.implementation == f"reorder+blocks:{isa}"
     x, dst = numbers(4, 16, 5, 6), dnn.Memory(part)
     memory = dnn.Memory.from_numpy(x, whole)
     dnn.Primitive(pd).execute(src=dnn.Memory(src, memory.array), dst=dst)

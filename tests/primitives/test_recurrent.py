@@ -37,7 +37,7 @@ def test_directions_and_layers(kind: type, direction: str) -> None:
         for prop_kind in (dnn.PropKind.forward_inference, TRAINING):
             desc = describe(kind, sizes, layers, direction, states, states, prop_kind=prop_kind)
             check(desc)
-            assert dnn.primitive_desc(desc, engine=AVX2).implementation == "recurrent:avx2"
+            assert dnn.primitive_desc(desc, engine=AVX2).implementation == "floats:avx2"
             dnn.primitive_desc(desc, engine=AVX512).plan.check()
 
 
@@ -108,10 +108,10 @@ def test_formats() -> None:
     ):
         other = with_tags(desc, **tags)
         found = check(other)
-        assert dnn.primitive_desc(other, engine=AVX2).implementation == f"{word}recurrent:avx2"
+        assert dnn.primitive_desc(other, engine=AVX2).implementation == f"{word}floats:avx2"
         np.testing.assert_array_equal(found["dst_layer"], wanted["dst_layer"])
     far = replace(desc, dst_layer=dnn.MemoryDesc((4, 5, 19), dnn.f32, strides=(200, 33, 1), offset0=3))
-    assert dnn.primitive_desc(far, engine=AVX2).implementation == "recurrent:avx2"
+    assert dnn.primitive_desc(far, engine=AVX2).implementation == "floats:avx2"
     check(far)
 
 
@@ -211,7 +211,7 @@ def test_one_step_may_take_a_state_of_another_width(kind: type, isa: Any) -> Non
     assert (desc.sizes.state, desc.sizes.out) == (23, 19)
     pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
     pd.plan.check()
-    assert pd.implementation.endswith(f"recurrent:{isa}")
+    assert pd.implementation.endswith(f"floats:{isa}")
 
 
 def test_refusals() -> None:

@@ -49,7 +49,7 @@ def test_directions_and_layers(kind: type, direction: str) -> None:
         forward = describe(kind, sizes, layers, direction, states, states)
         desc = backward(forward)
         check_gradients(desc, training_data(forward))
-        assert dnn.primitive_desc(desc, engine=AVX2).implementation == "recurrent:avx2"
+        assert dnn.primitive_desc(desc, engine=AVX2).implementation == "floats:avx2"
         dnn.primitive_desc(desc, engine=AVX512).plan.check()
 
 
@@ -204,7 +204,7 @@ def test_formats() -> None:
     )
     desc = replace(backward(forward), diff_src_layer=f32((4, 3, 6), "ntc"), diff_dst_layer=f32((4, 3, 19), "ntc"))
     check_gradients(desc, training_data(forward))
-    assert dnn.primitive_desc(desc, engine=AVX2).implementation == "reorder+recurrent:avx2"
+    assert dnn.primitive_desc(desc, engine=AVX2).implementation == "reorder+floats:avx2"
 
 
 def packed_in_calls(steps: int, tag: str) -> list[str]:
@@ -347,7 +347,7 @@ def test_relu_of_a_negative_slope_has_no_gradient() -> None:
 
 def test_refusals() -> None:
     desc = backward(describe(dnn.GRUForward, (2, 2, 3, 4)))
-    with pytest.raises(dnn.Unimplemented, match="recurrent:avx2: post-ops, scales and zero points"):
+    with pytest.raises(dnn.Unimplemented, match="floats:avx2: post-ops, scales and zero points"):
         dnn.primitive_desc(desc, dnn.Attr([dnn.Eltwise("relu")]), AVX2)
     shared = dnn.MemoryDesc((2, 2, 3), dnn.f32, strides=(3, 0, 1))
     with pytest.raises(dnn.Unimplemented, match="diff_src_layer has elements that share a place"):

@@ -98,7 +98,7 @@ def test_directions_and_layers(kind: type, isa: str) -> None:
         ):
             pd = dnn.primitive_desc(desc, engine=engine(isa))
             pd.plan.check()
-            assert pd.implementation == f"recurrent:{isa}"
+            assert pd.implementation == f"bytes:{isa}"
             data = data_of(desc)
             if desc.src_layer.dtype == dnn.f32:
                 data["src_layer"] = np.float32(np.rint(data["src_layer"] * SCALE) / SCALE)

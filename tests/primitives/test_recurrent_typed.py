@@ -36,7 +36,7 @@ def test_widened(kind: type, dtype: dnn.DataType) -> None:
         desc = typed(describe(kind, (3, 4, 5, 21), 2, direction), dtype, dtype)
         check(desc)
         plan = dnn.primitive_desc(desc, engine=AVX2).plan
-        assert plan.implementation == "reorder+recurrent:avx2"
+        assert plan.implementation == "reorder+floats:avx2"
         assert plan.tensors["weights_iter"].dtype == dtype
         assert any(f"recurrent_f32{dtype}f32_" in kernel.name for phase in plan.phases for kernel in phase.kernels)
 
@@ -51,7 +51,7 @@ def test_pairs(kind: type) -> None:
         desc = typed(describe(kind, (3, n, 4, hidden), states=n > 1), dnn.bf16, dnn.bf16)
         check(desc, PAIRS)
         plan = dnn.primitive_desc(desc, engine=PAIRS).plan
-        assert plan.implementation == "recurrent:avx512_core_bf16"
+        assert plan.implementation == "pairs:avx512_core_bf16"
         assert any("recurrent_bf16bf16f32_" in kernel.name for phase in plan.phases for kernel in phase.kernels)
 
 
@@ -87,11 +87,11 @@ def test_emulated(kind: type, engine: dnn.Engine) -> None:
 
 def test_classes_that_multiply_pairs_slowly_widen() -> None:
     desc = typed(describe(dnn.LSTMForward, (3, 4, 5, 21)), dnn.bf16, dnn.bf16)
-    assert dnn.primitive_desc(desc, engine=SLOW_PAIRS).implementation == "reorder+recurrent:avx512_core"
+    assert dnn.primitive_desc(desc, engine=SLOW_PAIRS).implementation == "reorder+floats:avx512_core"
     training = replace(desc, prop_kind=dnn.PropKind.forward_training)  # whose workspace is f32
-    assert dnn.primitive_desc(training, engine=PAIRS).implementation == "reorder+recurrent:avx512_core"
+    assert dnn.primitive_desc(training, engine=PAIRS).implementation == "reorder+floats:avx512_core"
     mixed = replace(desc, dst_layer=of_type(desc.dst_layer, dnn.f32))
-    assert dnn.primitive_desc(mixed, engine=PAIRS).implementation == "reorder+recurrent:avx512_core"
+    assert dnn.primitive_desc(mixed, engine=PAIRS).implementation == "reorder+floats:avx512_core"
 
 
 @pytest.mark.isa("avx512_core_bf16")

@@ -34,7 +34,7 @@ def planned(
 )  # fmt: skip
 def test_results(src: str, dst: str, dims: tuple[int, ...]) -> None:
     pd = planned(src, dst, dims)
-    assert pd.implementation == "reorder:avx512_core"
+    assert pd.implementation == "transposes:avx512_core"
     assert any(spec.name.endswith(WIDE) for spec in pd.plan.specs)
     pd.plan.check()
     values = np.arange(1, 1 + np.prod(dims), dtype=np.uint32).view(np.float32).reshape(dims)

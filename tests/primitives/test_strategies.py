@@ -106,11 +106,6 @@ ONE = {
     "BinaryForward": ONE_WALK,
     "PReLUForward": ONE_WALK,
     "SumForward": ONE_WALK,
-    "BatchNormForward": "reductions, then an element-wise primitive: the ways are theirs",
-    "GroupNormForward": "reductions, then an element-wise primitive: the ways are theirs",
-    "LayerNormBackward": "reductions of rows and of columns: the ways are theirs",
-    "BatchNormBackward": "element-wise functions and reductions of them: the ways are theirs",
-    "GroupNormBackward": "element-wise functions and reductions of them: the ways are theirs",
     "PReLUBackward": "element-wise functions and reductions of them: the ways are theirs",
     "AttentionBackward": "products and the gradient of a softmax: the ways are theirs",
 }
@@ -124,7 +119,7 @@ def test_ways_are_implementations() -> None:
         names = (answer.implementation for answer in dnn.implementations(one, engine=engine))
         found.setdefault(type(one).__name__, set()).update(names)
     assert {name for name, ways in found.items() if len(ways) == 1} == ONE.keys(), "give its ways a name each"
-    assert len(ONE) <= 12
+    assert len(ONE) <= 7
 
 
 def test_each_way_gives_its_reason() -> None:
@@ -132,12 +127,13 @@ def test_each_way_gives_its_reason() -> None:
     for desc, wanted in (
         (dnn.SoftmaxForward(INFERENCE, "accurate", blocked, blocked, 1), ("the axis is in blocks", "side by side")),
         (dnn.CumulativeSum(blocked, blocked, 1), ("the axis is in blocks", "side by side")),
-        (dnn.LayerNormForward(INFERENCE, blocked, blocked), ("kernels take f32",)),
+        (dnn.LayerNormForward(INFERENCE, blocked, blocked), ("kernels take f32", "of src")),
     ):
-        *refused, last = dnn.implementations(desc, engine=every_kind.engine("avx2"))
-        assert isinstance(last, dnn.PrimitiveDesc) and last.implementation.startswith("reorder+")
-        reasons = [each.reason for each in refused if isinstance(each, dnn.Refusal)]
-        assert len(reasons) == len(refused) and all(any(word in reason for reason in reasons) for word in wanted)
+        answers = dnn.implementations(desc, engine=every_kind.engine("avx2"))
+        (taken,) = (each for each in answers if isinstance(each, dnn.PrimitiveDesc))
+        assert taken.implementation.startswith("reorder+")
+        reasons = [each.reason for each in answers if isinstance(each, dnn.Refusal)]
+        assert all(any(word in reason for reason in reasons) for word in wanted)
 
 
 def test_what_a_gradient_is_not_for_has_a_reason() -> None:
@@ -155,6 +151,51 @@ def test_what_a_gradient_is_not_for_has_a_reason() -> None:
         plans = [x.implementation for x in answers if isinstance(x, dnn.PrimitiveDesc)]
         assert plans[0].removeprefix("reorder+") == f"{taken.removeprefix('reorder+')}:avx2"
         assert any(reason in x.reason for x in answers if isinstance(x, dnn.Refusal)), answers
+
+
+def answers_of(desc: Any, isa: str = "avx2") -> dict[str, str]:
+    """What each implementation says: "" if it has a plan."""
+    found = dnn.implementations(desc, engine=every_kind.engine(isa))
+    return {x.implementation.partition(":")[0]: x.reason if isinstance(x, dnn.Refusal) else "" for x in found}
+
+
+def test_reorders_say_how_elements_move() -> None:
+    plain, other, apart = (dnn.MemoryDesc((20, 30), dnn.f32, strides=n) for n in ((30, 1), (1, 20), (120, 3)))
+    for src, dst, way in ((plain, plain, "rows"), (plain, other, "transposes"), (plain, apart, "elements")):
+        found = answers_of(dnn.Reorder(src, dst))
+        assert [name for name, reason in found.items() if not reason] == [way]
+        assert len({*found.values()} - {"", "no elements share a byte"}) == 1
+
+
+def test_local_response_norms_walk_along_what_is_dense() -> None:
+    ways = {("across", "acdb"): "channels", ("across", "abcd"): "pixels", ("across", "aBcd8b"): "blocks",
+            ("within", "abcd"): "windows"}  # fmt: skip
+    for (alg, tag), way in ways.items():
+        x = dnn.MemoryDesc((2, 16, 5, 7), dnn.f32, tag)
+        name: Any = f"lrn_{alg}_channel{'s' * (alg == 'across')}"
+        found = answers_of(dnn.LRNForward(INFERENCE, name, x, x))
+        assert [name for name, reason in found.items() if not reason] == [way]
+        gradient = answers_of(dnn.LRNBackward(name, x, x, x))
+        passes = [name for name, reason in gradient.items() if not reason]
+        assert passes == [*["one_pass"] * (way in ("channels", "blocks")), "two_passes"]
+
+
+def test_recurrent_layers_multiply_what_their_types_are() -> None:
+    cells = {type(one): one for one in every_kind.others() if isinstance(one, dnn.LSTMForward)}
+    found = answers_of(cells[dnn.LSTMForward])
+    assert found["floats"] == ""
+    assert "weights come without weights_layer_scales" in found["dynamic_bytes"]
+    assert found["bytes"] == "weights_layer is f32" and found["pairs"] == "training keeps f32"
+
+
+def test_norms_by_given_statistics_are_another_way() -> None:
+    x, channels = dnn.MemoryDesc((2, 16, 5, 7), dnn.f32, "abcd"), dnn.MemoryDesc((16,), dnn.f32, "a")
+    for given in (False, True):
+        desc = dnn.BatchNormForward(INFERENCE, x, x, mean=channels, variance=channels, use_global_stats=given)
+        of_src = "" if not given else "mean and variance are given"
+        assert answers_of(desc) == {
+            "batch_norm": of_src, "given_statistics": "" if given else "mean and variance are those of src",
+        }  # fmt: skip
 
 
 def test_nothing_is_copied_that_kernels_take() -> None:

@@ -122,7 +122,7 @@ def test_what_is_brought_to_f32_first(isa: str, src: dnn.DataType, dst: dnn.Data
     assert name == f"reorder+rows:{isa}"
     assert_near(result, np.cumsum(exact, 3), dst)
     name, result = executed(dnn.LRNForward(INFERENCE, "lrn_across_channels", *tensors, 3, 2.0, 0.5), isa, src=x)
-    assert name == f"reorder+lrn:{isa}"
+    assert name == f"reorder+pixels:{isa}"
     squares = np.pad(exact**2, ((0, 0), (1, 1), (0, 0), (0, 0)))
     sums = squares[:, :-2] + squares[:, 1:-1] + squares[:, 2:]
     assert_near(result, exact / np.sqrt(1 + 2 / 3 * sums), dst)

@@ -28,9 +28,10 @@ from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Comp
 from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
 from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.functions.values import Source
+from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
-from asmdnn.isa.vector import Combine, Vector
+from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 

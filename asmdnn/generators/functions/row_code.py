@@ -10,10 +10,11 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.rows import Vectors
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.stores import ROUNDING_REGISTERS, Places, store_results
+from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.element import Element
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.vector import Broadcast, Combine, Vector
+from asmdnn.isa.vector import Broadcast, Vector
 
 SRC, DST = range(2)
 OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits

@@ -28,9 +28,10 @@ from asmdnn.generators.functions.postops import EltwiseOp, PostOp
 from asmdnn.generators.functions.row_code import DST, SRC, Rows, steps_of
 from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
 from asmdnn.generators.stores import ROUNDING_REGISTERS, store_at_once
+from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import native_element, size_of
-from asmdnn.isa.vector import Combine, Vector
+from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES

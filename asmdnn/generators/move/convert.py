@@ -73,13 +73,17 @@ class ConvertSpec(ConvertBlock):
         return lanes_of(self.isa)
 
     @property
+    def is_dense(self) -> bool:
+        """Whether elements of a row are side by side, in src and in dst."""
+        return (self.src_steps[1], self.dst_steps[1]) == self.conversion.sizes
+
+    @property
     def fits_joined(self) -> bool:
         """Whether rows are dense halves of a vector that make whole vectors, as many as are taken at a time."""
         sizes = self.conversion.sizes
         halves = 2 * self.columns == self.lanes and min(sizes) * self.columns >= EIGHT_BYTES
-        dense = (self.src_steps[1], self.dst_steps[1]) == sizes
         whole = self.rows * self.columns % (JOINED * self.lanes) == 0
-        return halves and dense and whole and not self.conversion.sum and not any(self.scale_steps)
+        return halves and self.is_dense and whole and not self.conversion.sum and not any(self.scale_steps)
 
     @property
     def dst_is_long(self) -> bool:

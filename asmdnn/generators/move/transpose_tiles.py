@@ -13,9 +13,9 @@ they are stored without being read.
 
 from typing import Any, Protocol
 
+from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Assembler, mem, rsp
 from asmdnn.isa.dense import QUARTER_BYTES, dense_of
-from asmdnn.isa.vector import Combine
 from asmdnn.isa.vectors import vector_of
 
 MOVED_BYTES = 2 * QUARTER_BYTES

@@ -29,8 +29,8 @@ from asmdnn.primitives.channel_gradients.steps import (
     row_of_channels,
 )
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import check_tensors
+from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.shapes.formats import like, of_type
 from asmdnn.primitives.shapes.nests import as_row_of
@@ -62,8 +62,8 @@ def masked_program(scaled: bool) -> Program:
     return build.finish(build.where(mask > 0.0, dy * factor[0] if factor else dy, 0.0))
 
 
-@implementation("batch_norm", f32_level)
-def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan:
+@by_statistics("batch_norm")
+def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine, way: str) -> Plan:
     """Plan a backward batch normalization.  Raises Refused."""
     refuse_attr(attr, "a gradient")
     src = like(desc.diff_dst, desc.src)
@@ -76,7 +76,7 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine) -> Plan
         check_tensors({**images, **added}, name, FLOAT_NAMES)
     check_vectors(vectors)
     tensors = {**images, **mask, **added, **vectors}
-    name = f"batch_norm:{f32_level(engine.isa)}"
+    name = f"{way}:{f32_level(engine.isa)}"
     results = ("diff_src", *added, *(name for name in ("diff_scale", "diff_shift") if name in vectors))
     if 0 in src.dims:
         if len(results) > 1 + len(added):

@@ -35,8 +35,8 @@ from asmdnn.primitives.channel_gradients.steps import (
     row_of_channels,
 )
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import check_tensors
+from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import like, row_major
@@ -90,8 +90,8 @@ def parameter_sums(results: tuple[str, ...]) -> Program:
     return build.finish(*(terms[name] for name in results))
 
 
-@implementation("group_norm", f32_level)
-def plan_group_norm(desc: GroupNormBackward, attr: Attr, engine: Engine) -> Plan:
+@by_statistics("group_norm")
+def plan_group_norm(desc: GroupNormBackward, attr: Attr, engine: Engine, way: str) -> Plan:
     """Plan a backward group normalization.  Raises Refused."""
     refuse_attr(attr, "a gradient")
     src = like(desc.diff_dst, desc.src)
@@ -101,7 +101,7 @@ def plan_group_norm(desc: GroupNormBackward, attr: Attr, engine: Engine) -> Plan
     check_tensors({name: passed[name] for name in IMAGES}, "diff_src", FLOAT_NAMES)
     check_vectors({name: passed[name] for name in vectors})
     results = ("diff_src", *(name for name in SUMS if name in vectors))
-    implementation = f"group_norm:{f32_level(engine.isa)}"
+    implementation = f"{way}:{f32_level(engine.isa)}"
     if 0 in src.dims:
         if len(results) > 1:
             raise Refused("src has no elements, of which there are no sums for diff_scale and diff_shift")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from asmdnn.generators.dot.conv_shape import blocks_of
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
@@ -25,7 +25,7 @@ def candidates(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator
     """Direct convolution by panels of every width, if their format is open; every cut of Winograd's, if that may be; of
     a pair every height of strips."""
     if is_pair(attr):
-        yield from every_height(desc, attr, at_level(engine, dot_level(F32, engine.isa)))
+        yield from every_height(desc, attr, at_level(engine, f32_dot_level(engine.isa)))
         return
     if desc.algorithm != Algorithm.convolution_winograd:
         yield from of_direct(desc, attr, engine, direct.planned)

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, blocks_of
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
@@ -43,7 +43,7 @@ SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images
 SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
 
 
-@implementation(NAME, lambda isa: dot_level(F32, isa))
+@implementation(NAME, f32_dot_level)
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc`.  Raises Refused."""
     return planned_parts(desc, attr, engine, one_part, has_sums=True)

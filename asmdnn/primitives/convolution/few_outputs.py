@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.isa.vectors import NARROWEST, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
@@ -71,7 +71,7 @@ def planned_as(
     """The same of a convolution or a deconvolution; `parts` are the direct convolutions that it is compared with."""
     level_of_rows(types_of(desc), engine)  # types that no kernel multiplies are refused by name
     check_f32(desc.tensors())
-    engine = at_level(engine, dot_level(F32, engine.isa))
+    engine = at_level(engine, f32_dot_level(engine.isa))
     lanes = lanes_of(engine.isa)
     weights = weights_desc(desc.weights, lanes)
     check_weights(desc, weights)

@@ -8,7 +8,7 @@ Weights are read in place, or packed if that pays.  Strided channels are a trans
 from collections.abc import Mapping
 from math import prod
 
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.planning.assembly import Assembly
@@ -36,7 +36,7 @@ def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal
         level_of_rows(types_of(desc), engine)  # what nothing multiplies is refused for that
         product = best(job_of(desc, attr, engine))
     except Refused as reason:
-        return Refusal(f"product:{dot_level(F32, engine.isa)}", str(reason))
+        return Refusal(f"product:{f32_dot_level(engine.isa)}", str(reason))
     return replace(product, implementation=f"product+{product.implementation}")
 
 

@@ -4,7 +4,7 @@ weights.  Each implementation brings some of the tensors into the formats that d
 from collections.abc import Callable, Iterator, Sequence
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.dot import F32, dot_level, multiplied
+from asmdnn.isa.dot import f32_dot_level, multiplied
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
@@ -28,11 +28,7 @@ BETWEEN_REORDERS = (  # what is brought into the formats that the kernels prefer
 )
 
 
-def f32_isa(isa: str) -> str:
-    return dot_level(F32, isa)
-
-
-@implementation("pack+direct", f32_isa)
+@implementation("pack+direct", f32_dot_level)
 def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Pack the weights into scratch, and convolve."""
     return between_reorders("pack+direct", ("weights",), desc, attr, engine, direct.planned)
@@ -43,13 +39,13 @@ def plan_widened(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterat
     yield from ways_around("direct", desc, attr, engine, direct.planned, WIDENED)
 
 
-@implementation("reorder+direct", f32_isa)
+@implementation("reorder+direct", f32_dot_level)
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Bring src (and dst, if a post-op reads it) into blocked scratch, convolve there, and bring the result back."""
     return between_reorders("reorder+direct", ("src", "dst"), desc, attr, engine, direct.planned)
 
 
-@implementation("pack+reorder+direct", f32_isa)
+@implementation("pack+reorder+direct", f32_dot_level)
 def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same with weights that have to be packed."""
     roles = ("weights", "src", "dst")
@@ -57,7 +53,7 @@ def plan_both(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 
 def name_of(name: str, engine: Engine) -> str:
-    return f"{name}:{f32_isa(engine.isa)}"
+    return f"{name}:{f32_dot_level(engine.isa)}"
 
 
 def between_reorders(
@@ -100,7 +96,7 @@ def plans_between_reorders(
     around: Sequence[tuple[str, tuple[str, ...]]] = BETWEEN_REORDERS,
 ) -> Iterator[Plan | Refusal]:
     """What `planned` answers for tensors as they are, and between reorders, best first."""
-    isa = f32_isa(engine.isa)
+    isa = f32_dot_level(engine.isa)
     try:
         yield planned(desc, attr, engine)
     except Refused as reason:
@@ -123,7 +119,7 @@ def ways_around(
         try:
             yield between_reorders(f"{word}+{name}", roles, desc, attr, engine, planned)
         except Refused as reason:
-            yield Refusal(f"{word}+{name}:{f32_isa(engine.isa)}", str(reason))
+            yield Refusal(f"{word}+{name}:{f32_dot_level(engine.isa)}", str(reason))
 
 
 def multiplied_format(role: str, desc: ConvolutionDesc, isa: str) -> MemoryDesc:

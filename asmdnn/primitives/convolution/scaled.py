@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import wraps
 
 from asmdnn.generators.move.conversion import Conversion
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase, Repeat, View
@@ -143,7 +143,7 @@ def scaling_weights(parts: Parts[Desc]) -> Planner[Desc]:
             if images * desc.weights.nelems() >= desc.src.nelems():
                 raise Refused("src has no more elements than the weights of all images")
             plan = planned_parts(desc, without_scales(attr), engine, parts, weights_of_images=scales.images > 1)
-            return scaled_weights(f"{name}:{dot_level(F32, engine.isa)}", plan, desc, scales, engine)
+            return scaled_weights(f"{name}:{f32_dot_level(engine.isa)}", plan, desc, scales, engine)
 
         if has_scales(attr):
             yield from plans_between_reorders(name, desc, attr, engine, planned)

@@ -14,7 +14,7 @@ from asmdnn.generators.dot.conv_shape import ARGUMENTS, PREFETCHED, TAPS, vector
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.depths import make_depths
+from asmdnn.planning.cuts import make_depths
 from asmdnn.planning.order import TileOrder, choose_order, lay_out
 from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View, flushing
 from asmdnn.planning.plan import Plan

@@ -7,7 +7,7 @@ import numpy as np
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
-from asmdnn.planning.depths import Depth
+from asmdnn.planning.cuts import Depth
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.starts import Starts

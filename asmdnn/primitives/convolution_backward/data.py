@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import TAPS, WinogradDesc
 from asmdnn.planning.phase import View
@@ -137,7 +137,7 @@ def plan_winograd(desc: ConvolutionBackwardData, attr: Attr, engine: Engine) -> 
                 raise Refused(against)
             yield with_packing(desc, attr, engine, name, roles)
         except Refused as reason:
-            yield Refusal(f"{name}:{dot_level(F32, engine.isa)}", str(reason))
+            yield Refusal(f"{name}:{f32_dot_level(engine.isa)}", str(reason))
 
 
 def is_open(weights: MemoryDesc) -> bool:
@@ -166,4 +166,4 @@ def with_packing(desc: ConvolutionBackwardData, attr: Attr, engine: Engine, name
     if is_open(desc.weights):
         return plan
     plan = copies.between_reorders(plan, {"weights": desc.weights}, engine.tuning, isa=engine.isa)
-    return replace(plan, implementation=f"{name}:{dot_level(F32, engine.isa)}")
+    return replace(plan, implementation=f"{name}:{f32_dot_level(engine.isa)}")

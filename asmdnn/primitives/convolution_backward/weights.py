@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.dot.conv_shape import blocks_of
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import F32, f32_dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -42,11 +42,11 @@ NAME = "direct"
 WIDE, BLOCKS = "gradients of wide groups", "wide groups in rows"  # scratch
 
 
-@implementation(NAME, lambda isa: dot_level(F32, isa))
+@implementation(NAME, f32_dot_level)
 def plan(desc: BackwardWeights, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc`.  Raises Refused."""
     check(desc, attr)
-    engine = at_level(engine, dot_level(F32, engine.isa))
+    engine = at_level(engine, f32_dot_level(engine.isa))
     p, names = convolution_of(desc)
     return with_bias(renamed(of_formats(p, engine), names), desc.diff_bias, engine)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.candidates import Candidate, of_direct
 from asmdnn.primitives.convolution.description import DeconvolutionForward
@@ -12,4 +12,4 @@ from asmdnn.primitives.deconvolution import direct
 
 def candidates(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Candidate]:
     """Parts of dst by panels of every width, if the format of weights is open."""
-    yield from of_direct(desc, attr, at_level(engine, dot_level(F32, engine.isa)), direct.planned)
+    yield from of_direct(desc, attr, at_level(engine, f32_dot_level(engine.isa)), direct.planned)

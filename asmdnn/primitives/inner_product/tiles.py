@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import TypeVar
 
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import F32, f32_dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -43,13 +43,13 @@ def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Itera
     """dst = src * weights^T, by every strategy."""
     if typed.is_typed(desc, attr):
         return typed.plan(desc, attr, engine)
-    return answers(lambda: forward(desc, attr, engine), dot_level(F32, engine.isa))
+    return answers(lambda: forward(desc, attr, engine), f32_dot_level(engine.isa))
 
 
 def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
-        (mb, oc), isa = desc.dst.dims, dot_level(F32, engine.isa)
+        (mb, oc), isa = desc.dst.dims, f32_dot_level(engine.isa)
         few = are_few((mb, oc, prod(desc.src.dims[1:])), F32, isa, engine.tuning.products)
         width = 0 if few else panel_columns(oc, lanes_of(isa))
         desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
@@ -76,14 +76,14 @@ def plan_backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engin
     """diff_src = diff_dst * weights, by every strategy."""
     if typed_gradients.is_typed(desc):
         return typed_gradients.plan(desc, attr, engine)
-    return answers(lambda: backward_data(desc, attr, engine), dot_level(F32, engine.isa))
+    return answers(lambda: backward_data(desc, attr, engine), f32_dot_level(engine.isa))
 
 
 def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) -> Job:
     typed_gradients.check_attr(attr)
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
-        width = panel_columns(desc.weights.dims[1], lanes_of(dot_level(F32, engine.isa)))
+        width = panel_columns(desc.weights.dims[1], lanes_of(f32_dot_level(engine.isa)))
         weights = weights_like(desc.diff_src, desc.weights, 0)
         if desc.weights.ndims == 2 and width:
             weights = MemoryDesc(desc.weights.dims, desc.weights.dtype, f"Ba{width}b")
@@ -109,7 +109,7 @@ def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine:
     """diff_weights = diff_dst^T * src by every strategy, diff_bias = the sum of diff_dst's rows by the best."""
     if typed_gradients.is_typed(desc):
         return typed_gradients.plan(desc, attr, engine)
-    return answers(lambda: backward_weights(desc, attr, engine), dot_level(F32, engine.isa))
+    return answers(lambda: backward_weights(desc, attr, engine), f32_dot_level(engine.isa))
 
 
 def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Job:

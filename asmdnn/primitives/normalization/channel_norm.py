@@ -25,7 +25,6 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phases_of, schedule
 from asmdnn.primitives.normalization.channel_description import (
     NONE,
@@ -34,6 +33,7 @@ from asmdnn.primitives.normalization.channel_description import (
     GroupNormForward,
 )
 from asmdnn.primitives.normalization.channel_kernels import Moments, identity, inverse_root, normalized
+from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.source import source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
@@ -48,25 +48,25 @@ PLAIN = "plain src"
 NO_POST_OPS = Attr()
 
 
-@implementation("batch_norm", f32_level)
-def plan_batch_norm(desc: BatchNormForward, attr: Attr, engine: Engine) -> Plan:
+@by_statistics("batch_norm")
+def plan_batch_norm(desc: BatchNormForward, attr: Attr, engine: Engine, way: str) -> Plan:
     """Plan a batch normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    return ChannelPlan(desc, "batch_norm", None, attr, engine).plan()
+    return ChannelPlan(desc, way, None, attr, engine).plan()
 
 
-@implementation("group_norm", f32_level)
-def plan_group_norm(desc: GroupNormForward, attr: Attr, engine: Engine) -> Plan:
+@by_statistics("group_norm")
+def plan_group_norm(desc: GroupNormForward, attr: Attr, engine: Engine, way: str) -> Plan:
     """Plan a group normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    return ChannelPlan(desc, "group_norm", desc.groups, attr, engine).plan()
+    return ChannelPlan(desc, way, desc.groups, attr, engine).plan()
 
 
 class ChannelPlan:
     """A plan as it comes together.  groups: of the channels of an image, None for statistics of all images."""
 
-    def __init__(self, desc: ChannelNorm, word: str, groups: int | None, attr: Attr, engine: Engine) -> None:
+    def __init__(self, desc: ChannelNorm, way: str, groups: int | None, attr: Attr, engine: Engine) -> None:
         self.desc, self.groups, self.attr, self.engine = desc, groups, attr, engine
         self.isa = f32_level(engine.isa)
-        self.name = f"{word}:{self.isa}"
+        self.name = f"{way}:{self.isa}"
         self.src = like(desc.dst, desc.src)
         self.dst = like(self.src, desc.dst)
         self.images, self.channels, *_ = self.src.dims

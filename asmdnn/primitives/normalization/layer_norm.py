@@ -19,7 +19,8 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.normalization.affine import affine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
-from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
+from asmdnn.primitives.normalization.statistics import NormRequest, ways_by_statistics
+from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.shapes.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
 from asmdnn.types import FLOAT_NAMES, f32
@@ -29,7 +30,7 @@ NATIVE = ("src", "dst")
 STATISTICS = ("mean", "variance")
 
 
-def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
+def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine, way: str) -> Inside:
     """The plan of a layer normalization.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
     isa, tuning = f32_level(engine.isa), engine.tuning
     src = like(desc.dst, desc.src)
@@ -44,7 +45,7 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
     passed = {"src": src, "dst": dst, **extra, **chain.operands(dst)}
     check_tensors(passed, "dst", FLOAT_NAMES)
     written = () if desc.use_global_stats else tuple(name for name in STATISTICS if name in passed)
-    name, outputs = f"layer_norm:{isa}", ("dst", *written)
+    name, outputs = f"{way}:{isa}", ("dst", *written)
     if 0 in dst.dims:
         return Inside(Assembly(tuning, isa).plan(name, passed, outputs), passed, tuning, isa)
     tensors: Mapping[str, MemoryDesc] = {n: t if n in NATIVE else of_type(t, f32) for n, t in passed.items()}
@@ -80,7 +81,7 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine) -> Inside:
     )
 
 
-plans = as_passed_or_copied("layer_norm", inside_of, f32_level)
+plans = ways_as_passed_or_copied(NormRequest, ways_by_statistics("layer_norm", inside_of), f32_level)
 
 
 def rows_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> Nest | None:

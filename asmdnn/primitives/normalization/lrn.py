@@ -20,22 +20,63 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
+from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
-from asmdnn.primitives.normalization.lrn_layout import LrnLayout, layout_of, runs_of, taps_of
-from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
+from asmdnn.primitives.normalization.lrn_layout import ALONG, LrnLayout, layouts_of, runs_of, taps_of
+from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.primitives.shapes.nests import Nest, row_calls
-from asmdnn.records import replace
-from asmdnn.types import FLOAT_NAMES, f32
+from asmdnn.records import dataclass, replace
+from asmdnn.types import FLOAT_NAMES, IsaName, f32
 
-NAME = "lrn"
 Spec = TypeVar("Spec", LrnSpec, LrnGradientSpec)
 MOST_PLACES = 343  # of a window, which is unrolled: 7 along three axes
 
 
-def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
-    """The plan of a local response normalization.  Raises Refused."""
-    isa, tuning = f32_level(engine.isa), engine.tuning
+@dataclass(frozen=True, slots=True, eq=False)
+class LrnRequest:
+    """A description, the tensors that the caller passes, the format that kernels walk along, in which ways or why not,
+    and for whom."""
+
+    desc: LRNForward | LRNBackward
+    passed: Mapping[str, MemoryDesc]
+    model: MemoryDesc
+    layouts: Mapping[str, LrnLayout | str]
+    engine: Engine
+
+    @property
+    def isa(self) -> IsaName:
+        return f32_level(self.engine.isa)
+
+    @property
+    def tensors(self) -> dict[str, MemoryDesc]:
+        """As kernels take them."""
+        model = self.model
+        return {name: of_type(t, f32) if same_places(t, model) else model for name, t in self.passed.items()}
+
+    def inside(self, plan: Plan) -> Inside:
+        return Inside(plan, self.passed, self.engine.tuning, self.isa)
+
+    def empty(self, name: str, outputs: tuple[str, ...]) -> Inside:
+        """Of no elements."""
+        return self.inside(Assembly(self.engine.tuning, self.isa).plan(f"{name}:{self.isa}", self.passed, outputs))
+
+
+def requested(
+    desc: LRNForward | LRNBackward, passed: Mapping[str, MemoryDesc], engine: Engine, is_whole: bool = True
+) -> LrnRequest:
+    """The request of these tensors, of which src comes first.  is_whole: whether kernels may walk along src as it is,
+    where some way does.  Otherwise src is plain."""
+    src = passed["src"]
+    model, layouts = of_type(src, f32), layouts_of(desc, src)
+    if 0 not in src.dims and not (is_whole and any(isinstance(x, LrnLayout) for x in layouts.values())):
+        model = row_major(src.dims, model)
+        layouts = layouts_of(desc, model)
+    return LrnRequest(desc, passed, model, layouts, engine)
+
+
+def request_of(desc: LRNForward, attr: Attr, engine: Engine) -> LrnRequest:
+    """Raises Refused."""
     refuse_attr(attr)
     if desc.places > MOST_PLACES:
         raise Refused(f"a window has {desc.places} places, at most {MOST_PLACES} are implemented")
@@ -45,22 +86,31 @@ def inside_of(desc: LRNForward, attr: Attr, engine: Engine) -> Inside:
     check_tensors(passed, "dst", FLOAT_NAMES)
     if any(tensor.may_overlap for tensor in workspace.values()):
         raise Refused("elements of workspace overlap")
-    name, outputs = f"{NAME}:{isa}", ("dst", *workspace)
-    if 0 in src.dims:
-        return Inside(Assembly(tuning, isa).plan(name, passed, outputs), passed, tuning, isa)
-    model, layout = of_type(src, f32), None if src.may_overlap else layout_of(desc, src)
-    if layout is None:
-        model = row_major(src.dims, model)
-        layout = layout_of(desc, model)
-        assert layout is not None, "rows of plain tensors are dense"
-    tensors = {name: of_type(t, f32) if same_places(t, model) else model for name, t in passed.items()}
-    kept = desc.workspace is not None
-    make = partial(LrnSpec, isa=isa, k=desc.k, factor=desc.factor, beta=desc.beta, has_workspace=kept)
-    phases = phases_over(layout, tensors, make, tuning)
-    return Inside(Plan(name, phases, tensors, {}, {}, outputs), passed, tuning, isa)
+    return requested(desc, passed, engine)
 
 
-plans = as_passed_or_copied(NAME, inside_of, f32_level)
+def inside_of(request: LrnRequest, name: str) -> Inside:
+    """The plan of kernels that walk along rows in one way.  Raises Refused."""
+    desc, layout = request.desc, request.layouts[name]
+    outputs = tuple(name for name in ("dst", "workspace") if name in request.passed)
+    assert isinstance(desc, LRNForward)
+    if 0 in desc.src.dims:
+        return request.empty(name, outputs)
+    if isinstance(layout, str):
+        raise Refused(layout)
+    make = partial(
+        LrnSpec,
+        isa=request.isa,
+        k=desc.k,
+        factor=desc.factor,
+        beta=desc.beta,
+        has_workspace=desc.workspace is not None,
+    )
+    phases = phases_over(layout, request.tensors, make, request.engine.tuning)
+    return request.inside(Plan(f"{name}:{request.isa}", phases, request.tensors, {}, {}, outputs))
+
+
+plans = ways_as_passed_or_copied(request_of, {name: partial(inside_of, name=name) for name in ALONG}, f32_level)
 
 
 def same_places(a: MemoryDesc, b: MemoryDesc) -> bool:

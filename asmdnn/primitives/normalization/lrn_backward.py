@@ -13,27 +13,26 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
-from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import plan_of
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.normalization import lrn, lrn_channels
-from asmdnn.primitives.normalization.lrn import MOST_PLACES, phases_over, same_places
+from asmdnn.primitives.normalization.lrn import MOST_PLACES, LrnRequest, phases_over, requested, same_places
 from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
-from asmdnn.primitives.normalization.lrn_layout import layout_of
-from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
-from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.primitives.normalization.lrn_layout import LrnLayout
+from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
+from asmdnn.primitives.shapes.formats import like
 from asmdnn.types import FLOAT_NAMES, DataType, PropKind, f32
 
 SHARES, BASE, UNUSED = "shares of windows", "base of powers", "result of the forward pass"  # scratch
+ONE_PASS, TWO_PASSES, OUTPUTS = "one_pass", "two_passes", ("diff_src",)
 
 
-def inside_of(desc: LRNBackward, attr: Attr, engine: Engine) -> Inside:
-    """The plan in a format of which kernels walk along rows.  Raises Refused."""
-    isa, tuning = f32_level(engine.isa), engine.tuning
+def request_of(desc: LRNBackward, attr: Attr, engine: Engine) -> LrnRequest:
+    """Raises Refused."""
     refuse_attr(attr, "a gradient")
     if desc.forward().places > MOST_PLACES:
         raise Refused(f"a window has {desc.forward().places} places, at most {MOST_PLACES} are implemented")
@@ -41,20 +40,36 @@ def inside_of(desc: LRNBackward, attr: Attr, engine: Engine) -> Inside:
     kept = {} if desc.workspace is None else {"workspace": like(src, desc.workspace)}
     passed = {"src": src, "diff_src": like(src, desc.diff_src), "diff_dst": like(src, desc.diff_dst), **kept}
     check_tensors(passed, "diff_src", FLOAT_NAMES)
+    return requested(desc, passed, engine, is_whole=src.padded_dims == src.dims)  # powers of padding are of 0
+
+
+def in_one_pass(request: LrnRequest) -> Inside:
+    """Kernels that take all channels of pixels.  Raises Refused."""
+    desc, passed, engine = request.desc, request.passed, request.engine
+    assert isinstance(desc, LRNBackward)
+    src = passed["src"]
     if 0 in src.dims:
-        return Inside(Assembly(tuning, isa).plan(f"lrn:{isa}", passed, ("diff_src",)), passed, tuning, isa)
-    if lrn_channels.takes(desc, src, isa):
-        return Inside(by_pixels(desc, passed, engine), passed, tuning, isa)
-    is_whole = not src.may_overlap and src.padded_dims == src.dims  # powers of what pads blocks are of 0
-    model, layout = of_type(src, f32), layout_of(desc, src) if is_whole else None
-    if layout is None:
-        model = row_major(src.dims, model)
-        layout = layout_of(desc, model)
-        assert layout is not None, "rows of plain tensors are dense"
-    tensors = {name: of_type(t, f32) if same_places(t, model) else model for name, t in passed.items()}
-    inner = MemoryDesc(model.dims, model.dtype, strides=model.strides, inner_blocks=model.inner_blocks)
-    assembly, base = Assembly(tuning, engine.isa), "workspace"
-    if not kept:
+        return request.empty(ONE_PASS, OUTPUTS)
+    lrn_channels.check(desc, src, request.isa)
+    tensors = {name: t if same_places(t, src) else dense(src, t.dtype) for name, t in passed.items()}
+    assembly, base = Assembly(engine.tuning, engine.isa), "workspace"
+    if "workspace" not in passed:
+        base = BASE
+        add_base(assembly, desc, src, dense(src, f32), engine)
+    given = {"dst": tensors["diff_src"], "diff": tensors["diff_dst"], "base": tensors.get(base, dense(src, f32))}
+    assembly.add(lrn_channels.phases(desc, {"src": src, **given}, View(base), engine))
+    return request.inside(assembly.plan(f"{ONE_PASS}:{request.isa}", tensors, OUTPUTS))
+
+
+def in_two_passes(request: LrnRequest) -> Inside:
+    """Shares of all elements, then sums of them, in a format of which kernels walk along rows.  Raises Refused."""
+    desc, tensors, engine = request.desc, request.tensors, request.engine
+    assert isinstance(desc, LRNBackward)
+    if 0 in request.model.dims:
+        return request.empty(TWO_PASSES, OUTPUTS)
+    inner = dense(request.model, f32)
+    assembly, base = Assembly(engine.tuning, engine.isa), "workspace"
+    if base not in tensors:
         base = BASE
         add_base(assembly, desc, tensors["src"], inner, engine)
     given = {"diff_dst": tensors["diff_dst"], base: tensors.get(base, inner)}
@@ -63,28 +78,15 @@ def inside_of(desc: LRNBackward, attr: Attr, engine: Engine) -> Inside:
         return ExpressionOp(shares_program(desc.beta, is_share), tuple(operands[name] for name in given))
 
     both = (partial(operation, is_share=is_share) for is_share in (True, False))
-    request = Request("shares", ("src", tensors["src"]), ("dst", inner), given, next(both),
-                      second=("diff_src", tensors["diff_src"], next(both)))  # fmt: skip
-    assembly.add_plan(schedule(request, NO_ATTR, engine), {"dst": View(SHARES)})
+    shares = Request("shares", ("src", tensors["src"]), ("dst", inner), given, next(both),
+                     second=("diff_src", tensors["diff_src"], next(both)))  # fmt: skip
+    assembly.add_plan(schedule(shares, NO_ATTR, engine), {"dst": View(SHARES)})
     assembly.scratch[SHARES] = inner.size_bytes
-    gradient = {"diff_src": tensors["diff_src"]}
-    arguments = {SHARES: inner, **gradient, "src": tensors["src"]}
-    make = partial(LrnGradientSpec, isa=isa, factor=2 * desc.beta * desc.forward().factor)
-    assembly.add(phases_over(layout, arguments, make, tuning))
-    return Inside(assembly.plan(f"lrn:{isa}", tensors, ("diff_src",)), passed, tuning, isa)
-
-
-def by_pixels(desc: LRNBackward, passed: Mapping[str, MemoryDesc], engine: Engine) -> Plan:
-    """The plan of kernels that take all channels of pixels.  Raises Refused."""
-    src, isa = passed["src"], f32_level(engine.isa)
-    tensors = {name: t if same_places(t, src) else dense(src, t.dtype) for name, t in passed.items()}
-    assembly, base = Assembly(engine.tuning, engine.isa), "workspace"
-    if "workspace" not in passed:
-        base = BASE
-        add_base(assembly, desc, src, dense(src, f32), engine)
-    given = {"dst": tensors["diff_src"], "diff": tensors["diff_dst"], "base": tensors.get(base, dense(src, f32))}
-    assembly.add(lrn_channels.phases(desc, {"src": src, **given}, View(base), engine))
-    return assembly.plan(f"lrn:{isa}", tensors, ("diff_src",))
+    arguments = {SHARES: inner, "diff_src": tensors["diff_src"], "src": tensors["src"]}
+    make = partial(LrnGradientSpec, isa=request.isa, factor=2 * desc.beta * desc.forward().factor)
+    layout = next(x for x in request.layouts.values() if isinstance(x, LrnLayout))
+    assembly.add(phases_over(layout, arguments, make, engine.tuning))
+    return request.inside(assembly.plan(f"{TWO_PASSES}:{request.isa}", tensors, OUTPUTS))
 
 
 def dense(model: MemoryDesc, dtype: DataType) -> MemoryDesc:
@@ -101,4 +103,4 @@ def add_base(assembly: Assembly, desc: LRNBackward, src: MemoryDesc, base: Memor
     assembly.scratch |= dict.fromkeys((UNUSED, BASE), base.size_bytes)
 
 
-plans = as_passed_or_copied("lrn", inside_of, f32_level)
+plans = ways_as_passed_or_copied(request_of, {ONE_PASS: in_one_pass, TWO_PASSES: in_two_passes}, f32_level)

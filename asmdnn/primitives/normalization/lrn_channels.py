@@ -9,6 +9,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import MOST_CYCLES, Phase, View
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import ACROSS
@@ -18,17 +19,20 @@ MOST_REACH = 64  # channels from one to those in its window: zeros on the stack
 VECTOR_CYCLES = 25  # of a vector, beside its window
 
 
-def takes(desc: LRNBackward, src: MemoryDesc, isa: str) -> bool:
-    """Whether kernels of pixels take tensors that lie so."""
+def check(desc: LRNBackward, src: MemoryDesc, isa: str) -> None:
+    """Raise Refused unless kernels of pixels take tensors that lie so."""
     blocks = src.inner_blocks
-    if desc.alg != ACROSS or src.may_overlap or src.has_padding or len(blocks) > 1 or 0 in src.dims:
-        return False
-    if (blocks and blocks[0][0] != 1) or (not blocks and src.strides[1] != 1):
-        return False
+    if desc.alg != ACROSS:
+        raise Refused("windows are within channels")
+    if src.may_overlap or src.has_padding or len(blocks) > 1 or any(dim != 1 for dim, _ in blocks):
+        raise Refused(f"src is {src}, it must be plain or in whole blocks of channels")
+    if not blocks and src.strides[1] != 1:
+        raise Refused(f"src is {src}, whose channels are not dense")
     count, block = counted(src)
-    window = desc.window
+    vectors, window = vectors_of(level_of(block, isa), count, block), desc.window
     reach = max(-window.start, window.stop - 1)
-    return vectors_of(level_of(block, isa), count, block) <= MOST_VECTORS and reach <= MOST_REACH
+    if vectors > MOST_VECTORS or reach > MOST_REACH:
+        raise Refused(f"{vectors} vectors of channels that reach {reach} far are more than the stack has room for")
 
 
 def counted(src: MemoryDesc) -> tuple[int, int]:

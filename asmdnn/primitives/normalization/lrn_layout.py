@@ -1,8 +1,8 @@
 """Where windows of local response normalization lie in memory: along dense rows, and along axes apart from them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from asmdnn.generators.functions.tap_rows import Tap
 from asmdnn.memory import MemoryDesc
@@ -10,6 +10,8 @@ from asmdnn.planning.loops import Loop, merge
 from asmdnn.primitives.normalization.lrn_description import ACROSS
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
+
+WITHIN_CHANNELS = "windows are within channels"
 
 
 class LrnWindows(Protocol):
@@ -84,14 +86,14 @@ def taps_of(layout: LrnLayout, elements: int, shifts: Sequence[range]) -> tuple[
     return tuple(found)
 
 
-def layout_of(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
-    """None for a format whose rows no kernel walks along."""
+def layouts_of(desc: LrnWindows, src: MemoryDesc) -> Mapping[str, LrnLayout | str]:
+    """For each way to walk along rows its layout, or the reason why there is none."""
     blocks = src.inner_blocks
-    if src.is_any or len(blocks) > 1 or any(dim != 1 for dim, _ in blocks):
-        return None
-    if desc.alg == ACROSS:
-        return across_blocks(desc, src) if blocks else across(desc, src)
-    return within(desc, src)
+    if src.may_overlap:
+        return dict.fromkeys(ALONG, "elements of src overlap")
+    if len(blocks) > 1 or any(dim != 1 for dim, _ in blocks):
+        return dict.fromkeys(ALONG, f"src is {src}, blocks are of channels alone")
+    return {name: along(desc, src) for name, along in ALONG.items()}
 
 
 def loops(src: MemoryDesc, dims: Sequence[int]) -> tuple[Loop, ...]:
@@ -111,22 +113,30 @@ def clipped(window: range, size: int, step: int) -> list[Tap]:
     return [tap for tap in taps if tap.first < tap.last]
 
 
-def across(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
-    """Channels along rows, or rows of pixels and channels apart."""
-    others, channels = [dim for dim in range(src.ndims) if dim != 1], src.dims[1]
-    kept = loops(src, others)
-    if src.strides[1] == 1:
-        return LrnLayout(None, channels, 0, (), kept, lambda _, at: clipped(desc.window, channels, 1))
+def along_channels(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
+    """Rows of all channels of a pixel."""
+    channels = src.dims[1]
+    if desc.alg != ACROSS or src.inner_blocks or src.strides[1] != 1:
+        return WITHIN_CHANNELS if desc.alg != ACROSS else f"src is {src}, whose channels are not dense"
+    kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
+    return LrnLayout(None, channels, 0, (), kept, lambda _, at: clipped(desc.window, channels, 1))
+
+
+def along_pixels(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
+    """Rows of pixels of a channel, channels apart."""
+    kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
     row = next((loop for loop in kept if loop.src == 1), None)
-    if row is None:
-        return None
-    axis = NeighbourAxis(channels, src.strides[1], desc.window)
+    if desc.alg != ACROSS or src.inner_blocks or row is None:
+        return WITHIN_CHANNELS if desc.alg != ACROSS else f"src is {src}, whose pixels are not dense"
+    axis = NeighbourAxis(src.dims[1], src.strides[1], desc.window)
     kept = tuple(loop for loop in kept if loop is not row)
     return LrnLayout(row, 1, 0, (axis,), kept, lambda elements, at: [Tap(0, 0, elements)])
 
 
-def across_blocks(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
+def along_blocks(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
     """Rows of pixels, each a block of channels, and blocks apart."""
+    if desc.alg != ACROSS or not src.inner_blocks:
+        return WITHIN_CHANNELS if desc.alg != ACROSS else f"src is {src}, whose channels are in no blocks"
     block, window = block_of(src, 1), desc.window
     kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
     row = next((loop for loop in kept if loop.src == block), Loop(1, (block,)))
@@ -147,13 +157,23 @@ def across_blocks(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
     return LrnLayout(row, block, block, (axis,), tuple(loop for loop in kept if loop is not row), taps)
 
 
-def within(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | None:
+def along_windows(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
     """Rows along the last axis, with what is dense inside of it; the other spatial axes are apart."""
+    if desc.alg == ACROSS:
+        return "windows are across channels"
     columns, block = src.dims[-1], block_of(src, 1)
     has_channels = block == 1 and src.strides[1] == 1 < src.dims[1]
     inside = src.dims[1] if has_channels else block
     if columns > 1 and src.strides[-1] != inside:
-        return None
+        return f"src is {src}, whose last axis is not dense"
     axes = tuple(NeighbourAxis(src.dims[dim], src.strides[dim], desc.window) for dim in range(2, src.ndims - 1))
     kept = loops(src, [0] if has_channels else [0, 1])
     return LrnLayout(None, columns * inside, 0, axes, kept, lambda _, at: clipped(desc.window, columns, inside))
+
+
+ALONG: Final[Mapping[str, Callable[[LrnWindows, MemoryDesc], LrnLayout | str]]] = {
+    "channels": along_channels,
+    "pixels": along_pixels,
+    "blocks": along_blocks,
+    "windows": along_windows,
+}

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.planning.cuts import balanced, ranges_of, share_of_lines
-from asmdnn.planning.depths import make_depths
+from asmdnn.planning.cuts import balanced, make_depths, ranges_of, share_of_lines
 from asmdnn.planning.order import TileOrder, choose_order
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.primitives.products.blocks import DEPTH_STEP, Block

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import F32, f32_dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -72,14 +72,14 @@ class Gemm:
 
 def plan(desc: Gemm, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """What every strategy says to a gemm."""
-    return answers(lambda: job_of(desc, attr, engine), dot_level(F32, engine.isa))
+    return answers(lambda: job_of(desc, attr, engine), f32_dot_level(engine.isa))
 
 
 def job_of(desc: Gemm, attr: Attr, engine: Engine) -> Job:
     """The product of strides.  Raises Refused."""
     if attr.post_ops or attr.quantizes:
         raise Refused("gemm has neither post-ops nor scales, use MatMul")
-    isa = dot_level(F32, engine.isa)
+    isa = f32_dot_level(engine.isa)
     free = ((tensor, d.dims) for tensor, d in desc.tensors().items() if d.is_any)
     passed = desc.with_formats({tensor: packed_desc(tensor.upper(), m, n, isa) for tensor, (m, n) in free})
     check_tensors(passed.tensors(), ("c",))
@@ -104,6 +104,6 @@ def job_of(desc: Gemm, attr: Attr, engine: Engine) -> Job:
 def packed_desc(identifier: str, rows: int, columns: int, isa: str) -> MemoryDesc:
     """The format of a packed operand: b in panels, a row-major with rows that do not alias."""
     if identifier == "B" and rows and columns:
-        return MemoryDesc((rows, columns), f32, panels_tag(2, panel_columns(columns, lanes_of(dot_level(F32, isa)))))
+        return MemoryDesc((rows, columns), f32, panels_tag(2, panel_columns(columns, lanes_of(f32_dot_level(isa)))))
     row = columns + 16 if columns and f32.size_bytes * columns % ALIAS_BYTES == 0 else columns
     return MemoryDesc((rows, columns), f32, strides=(max(row, 1), 1))

@@ -10,6 +10,7 @@ Of a linear-before-reset GRU, H^T and weights_iter take `iterated` for `sums`; a
 Rows after the end of a padded sequence are zeros in all of them.
 """
 
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -23,7 +24,6 @@ from asmdnn.primitives.recurrent.backward_context import BackwardContext
 from asmdnn.primitives.recurrent.backward_description import DIFF, RecurrentBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_sums import add_sums_over_steps
-from asmdnn.primitives.recurrent.planner import f32_dot_level
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.types import f32
 
@@ -43,7 +43,7 @@ def inside_of(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Inside:
     return Inside(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning, engine.isa)
 
 
-plans = as_passed_or_copied("recurrent", inside_of, f32_dot_level)
+plans = as_passed_or_copied("floats", inside_of, f32_dot_level)
 
 
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:
@@ -70,4 +70,4 @@ def planned(context: BackwardContext) -> Plan:
         output = of_source
     outputs = tuple(name for name in tensors if name.startswith(DIFF) and not name.startswith(f"{DIFF}dst"))
     assembly.phases = list(flushing(assembly.phases))
-    return assembly.plan(f"recurrent:{context.target.isa}", tensors, outputs)
+    return assembly.plan(f"floats:{context.target.isa}", tensors, outputs)

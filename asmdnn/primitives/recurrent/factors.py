@@ -5,26 +5,65 @@ front, results are rounded once, after.  Pairs of bf16 are multiplied where the 
 is not slow at it; then a step hands on h as bf16.  Weights of s8 are multiplied by rows of u8.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
 from asmdnn.isa.dot import F32, U8S8, Types, multiplied
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import fast_pairs
 from asmdnn.primitives.recurrent.description import QuantizedRecurrent, RecurrentForward
-from asmdnn.primitives.recurrent.qparams import ROWS, check_bytes, check_dynamic, is_dynamic
-from asmdnn.types import FLOAT_NAMES, FLOATS, f32, s8
+from asmdnn.primitives.recurrent.qparams import ROWS, SCALES, Qparams, check_bytes, check_dynamic, is_dynamic
+from asmdnn.types import FLOAT_NAMES, FLOATS, DataType, f32, s8
 
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 ONLY = f"only {', '.join(FLOAT_NAMES)} are implemented"
 
 
-def factors_of(desc: RecurrentForward, engine: Engine) -> Types:
-    """The types of a step's products.  Raises Refused for tensors of others."""
-    tensors = desc.tensors()
-    weights = tensors["weights_layer"].dtype
-    if weights == s8 or is_dynamic(desc):
-        data, scales = (getattr(desc, name, ()) for name in ("rnn_data_qparams", "rnn_weights_qparams"))
-        (check_dynamic if is_dynamic(desc) else check_bytes)(tensors, data, scales, why_no_bytes(desc))
-        return U8S8
+def dynamic_bytes(desc: RecurrentForward, engine: Engine) -> Types:
+    """Of rows that are rounded as they come.  Raises Refused, as all of these do."""
+    if not is_dynamic(desc):
+        raise Refused(f"weights come without {SCALES[0]}")
+    check_dynamic(desc.tensors(), *qparams_of(desc), why_no_bytes(desc))
+    return U8S8
+
+
+def static_bytes(desc: RecurrentForward, engine: Engine) -> Types:
+    """Of what a description says that bytes stand for."""
+    if is_dynamic(desc) or desc.weights_layer.dtype != s8:
+        raise Refused(f"{SCALES[0]} is given" if is_dynamic(desc) else f"weights_layer is {desc.weights_layer.dtype}")
+    check_bytes(desc.tensors(), *qparams_of(desc), why_no_bytes(desc))
+    return U8S8
+
+
+def pairs(desc: RecurrentForward, engine: Engine) -> Types:
+    """Of halves, two of which are multiplied and added at once."""
+    weights = desc.weights_layer.dtype
+    found = fast_pairs((weights, *check_floats(desc)), engine)
+    if desc.is_training or found is None:
+        no_pairs = f"isa {engine.isa} has no fast pairs of weights of {weights} and these rows"
+        raise Refused("training keeps f32" if desc.is_training else no_pairs)
+    return found
+
+
+def floats(desc: RecurrentForward, engine: Engine) -> Types:
+    """Of f32, to which weights are widened."""
+    check_floats(desc)
+    weights = desc.weights_layer.dtype
+    return F32 if weights == f32 else multiplied(f32, weights, engine.isa)
+
+
+FACTORS: Final[Mapping[str, Callable[[RecurrentForward, Engine], Types]]] = {
+    "dynamic_bytes": dynamic_bytes,
+    "bytes": static_bytes,
+    "pairs": pairs,
+    "floats": floats,
+}
+
+
+def check_floats(desc: RecurrentForward) -> list[DataType]:
+    """The types of rows.  Raises Refused for tensors that are no floats, or weights of several types."""
+    tensors, weights = desc.tensors(), desc.weights_layer.dtype
     for name, tensor in tensors.items():
         if name in WEIGHTS and tensor.dtype != weights:
             raise Refused(f"{name} is {tensor.dtype}, weights_layer {weights}: all weights have one type")
@@ -32,11 +71,12 @@ def factors_of(desc: RecurrentForward, engine: Engine) -> Types:
             raise Refused(f"{name} is {tensor.dtype}, {ONLY}")
     if weights not in FLOATS:
         raise Refused(f"weights_layer is {weights}, {ONLY}")
-    rows = (tensors[name].dtype for name in ROWS if name in tensors)
-    pairs = None if desc.is_training else fast_pairs((weights, *rows), engine)
-    if pairs is not None:
-        return pairs
-    return F32 if weights == f32 else multiplied(f32, weights, engine.isa)
+    return [tensors[name].dtype for name in ROWS if name in tensors]
+
+
+def qparams_of(desc: RecurrentForward) -> tuple[Qparams, Qparams]:
+    """What bytes of rows and of weights stand for, where a description says it."""
+    return getattr(desc, "rnn_data_qparams", ()), getattr(desc, "rnn_weights_qparams", ())
 
 
 def why_no_bytes(desc: RecurrentForward) -> str:

@@ -2,7 +2,7 @@
 
 from asmdnn.primitives.core.any_batch import of_sequences
 from asmdnn.primitives.core.kind import Kind, Words
-from asmdnn.primitives.recurrent import backward, planner
+from asmdnn.primitives.recurrent import backward, forward
 from asmdnn.primitives.recurrent.backward_description import (
     GRUBackward,
     LBRGRUBackward,
@@ -41,7 +41,7 @@ def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
 
 KINDS = (
     *(
-        Kind(description, (planner.plans,), words, letters=description.letters, any_batch=of_sequences, summed=summed)
+        Kind(description, (forward.plans,), words, letters=description.letters, any_batch=of_sequences, summed=summed)
         for description, summed in (
             (VanillaRNNForward, ()),
             (LSTMForward, SUMMED),

@@ -1,4 +1,4 @@
-"""The plan of a recurrent layer: for every layer and direction a product of all steps, and a phase for every step.
+"""The phases of a recurrent layer: for every layer and direction a product of all steps, and a phase for every step.
 
 h of a step is a row of the output, which the next step reads from there; c is updated in place.  Odd steps walk every
 thread's panels of weights_iter backwards, so that they begin with those that are still in its L2.
@@ -6,26 +6,23 @@ thread's panels of weights_iter backwards, so that they begin with those that ar
 
 from collections.abc import Sequence
 
-from asmdnn.isa.dot import F32, U8S8, Types, dot_level
-from asmdnn.isa.lines import MAX_OFFSET
+from asmdnn.isa.dot import U8S8, Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View, flushing
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
+from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.binary import plan as add_plan
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
-from asmdnn.primitives.recurrent.bytes import SCALES, add_starts, between_floats, scales_of, zero_state
+from asmdnn.primitives.recurrent.bytes import SCALES, add_starts, scales_of, zero_state
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, QuantizedRecurrent, RecurrentForward
 from asmdnn.primitives.recurrent.directions import Stage, in_turn
 from asmdnn.primitives.recurrent.dynamic import RoundedRows, add_numbers
-from asmdnn.primitives.recurrent.factors import factors_of
-from asmdnn.primitives.recurrent.formats import handed_type, kernel_formats, passed_formats
+from asmdnn.primitives.recurrent.formats import handed_type
 from asmdnn.primitives.recurrent.layer import BIAS, Layer
 from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.qparams import is_dynamic
@@ -33,35 +30,9 @@ from asmdnn.primitives.recurrent.rooms import Rooms
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
 from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
-from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, as_passed_or_copied
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s32, u8
-
-
-def f32_dot_level(isa: str) -> str:
-    return dot_level(F32, isa)
-
-
-def inside_of(desc: RecurrentForward, attr: Attr, engine: Engine) -> Inside:
-    """The plan of a recurrent layer.  Raises Refused."""
-    refuse_attr(attr)
-    s = desc.sizes
-    if isinstance(desc, GRUForward) and desc.weights_iter.dtype.size_bytes * s.out * s.hidden > MAX_OFFSET:
-        raise Refused(f"{s.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")
-    types = factors_of(desc, engine)
-    target = target_of(engine, types=types)
-    passed = passed_formats(desc, target.lanes, types.group)
-    for name, tensor in passed.items():
-        if tensor.may_overlap and name.startswith("dst"):
-            raise Refused(f"{name} has elements that share a place")
-    formats = kernel_formats(desc, passed, target.lanes, types)
-    plan = Planner(desc, formats, engine, types).plan()
-    if types == U8S8 and isinstance(desc, QuantizedRecurrent) and desc.rnn_data_qparams:
-        plan = between_floats(plan, passed, desc.rnn_data_qparams, engine)
-    return Inside(plan, passed, engine.tuning, engine.isa)
-
-
-plans = as_passed_or_copied("recurrent", inside_of, f32_dot_level)
 
 
 class Planner:
@@ -110,7 +81,7 @@ class Planner:
         dims = (s.layers, s.directions, s.gates, s.hidden)
         return MemoryDesc(dims, dtype, f"abDc{self.target.lanes * (1 + s.gates % 2)}d")
 
-    def plan(self) -> Plan:
+    def plan(self, way: str) -> Plan:
         if self.types != U8S8:  # whose cells add it
             self.pack_bias()
         x, channels = self.time.layer("src_layer", self.tensors["src_layer"]), self.sizes.src
@@ -124,7 +95,7 @@ class Planner:
         self.assembly.phases = list(flushing(self.assembly.phases))
         used = {view.buffer for phase in self.assembly.phases for view in phase.arguments}
         self.assembly.scratch = {name: size for name, size in self.assembly.scratch.items() if name in used}
-        return self.assembly.plan(f"recurrent:{self.target.isa}", tensors, outputs)
+        return self.assembly.plan(f"{way}:{self.target.isa}", tensors, outputs)
 
     def pack_bias(self) -> None:
         """The bias in the order of the gates of a step."""

@@ -5,6 +5,7 @@ into the caller's format.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
+from functools import cache
 
 from asmdnn.forking import importing
 from asmdnn.memory import MemoryDesc
@@ -113,13 +114,15 @@ def ways_as_passed_or_copied(
 ) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
     """A planner with several ways by name, best first: all of tensors as they are passed, then all between reorders."""
 
-    def way(make: Callable[[Request], Inside], finish: Callable[[Inside], Plan]) -> Callable[[Request], Plan]:
-        return lambda request: finish(make(request))
+    def planned(desc: Desc, attr: Attr, engine: Engine) -> Callable[[str], Inside]:
+        request = request_of(desc, attr, engine)
+        return cache(lambda name: ways[name](request))  # a plan that is not for tensors as passed goes between reorders
 
-    passed = {name: way(make, as_passed) for name, make in ways.items()}
-    return implementations_of(
-        request_of, passed | {f"{WORD}+{name}": way(make, copied) for name, make in ways.items()}, level
-    )
+    def way(name: str, finish: Callable[[Inside], Plan]) -> Callable[[Callable[[str], Inside]], Plan]:
+        return lambda inside_of: finish(inside_of(name))
+
+    passed = {name: way(name, as_passed) for name in ways}
+    return implementations_of(planned, passed | {f"{WORD}+{name}": way(name, copied) for name in ways}, level)
 
 
 def as_passed(inside: Inside) -> Plan:

@@ -11,7 +11,7 @@ def words(desc: Reorder) -> Words:
     return Words("reorder", "" if mask is None else f"oflag:s8s8_comp:{mask}", dims_word(desc.src))
 
 
-PLANNERS, BOTH = (plan.plan, winograd.plan, packed.plan), ("src", "dst")
+PLANNERS, BOTH = (plan.plans, winograd.plan, packed.plan), ("src", "dst")
 KINDS = (
     Kind(
         Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH, any_batch=by_rows, rounds=True

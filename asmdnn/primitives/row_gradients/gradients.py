@@ -22,6 +22,7 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
+from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
@@ -45,8 +46,8 @@ def plan_softmax(desc: SoftmaxBackward, attr: Attr, engine: Engine) -> Plan:
     return row_plan(request, engine)
 
 
-@implementation("rows", f32_level)
-def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine) -> Plan:
+@by_statistics("rows")
+def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine, way: str) -> Plan:
     """Plan a backward layer normalization.  Raises Refused."""
     refuse_attr(attr, "a gradient")
     src = like(desc.diff_dst, desc.src)
@@ -65,7 +66,7 @@ def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine) -> Plan
     sums = with_sums(assembly, desc, {**passed, **plan.tensors}, engine)
     assembly.add_plan(plan, {})  # last, as diff_src may be the memory of what is summed
     in_place = tuple(name for name in plan.in_place if name in IMAGES)
-    return assembly.plan(f"rows:{f32_level(engine.isa)}", {**given, **sums}, ("diff_src", *sums), in_place)
+    return assembly.plan(f"{way}:{f32_level(engine.isa)}", {**given, **sums}, ("diff_src", *sums), in_place)
 
 
 def of_rows(rms: bool, passed: Mapping[str, MemoryDesc], engine: Engine) -> Plan:

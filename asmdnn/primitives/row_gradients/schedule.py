@@ -60,8 +60,9 @@ def row_plan(request: RowRequest, engine: Engine) -> Plan:
         costs = {spec: cost(spec) for spec, *_ in calls}
         sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
         phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
-        in_place = tuple(name for name, tensor in tensors.items() if tensor == tensors["diff_src"])
-        plan = Plan(name, phases, tensors, {}, {}, ("diff_src",), tuple(n for n in in_place if n != "diff_src"))
+        alike = (name for name, tensor in tensors.items() if tensor == tensors["diff_src"])
+        in_place = tuple(name for name in alike if name != "diff_src")
+        plan = Plan(name, phases, tensors, {}, {}, outputs=("diff_src",), in_place=in_place)
         return between_reorders(plan, passed, engine.tuning, isa=isa)
     raise last
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -25,7 +25,7 @@ def in_phases(pair: Pair, engine: Engine, planners: Sequence[Planner[Convolution
     add_second(assembly, second, pair.names)
     assembly.scratch[MIDDLE] = first.tensors["dst"].size_bytes
     tensors = {**first.tensors, **tensors_of(second, pair.names)}
-    isa = dot_level(F32, engine.isa)
+    isa = f32_dot_level(engine.isa)
     words = "+".join(plan.implementation.partition(":")[0] for plan in (first, second))
     return assembly.plan(f"{words}:{isa}", tensors, ("dst",))
 

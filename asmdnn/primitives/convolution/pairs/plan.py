@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import wraps
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.dot import F32, dot_level
+from asmdnn.isa.dot import f32_dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
@@ -57,14 +57,14 @@ def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer 
         made = prepared(desc, attr, engine)
         return made.planned(made.height())
     except Refused as reason:
-        return Refusal(f"{NAME}:{dot_level(F32, engine.isa)}", str(reason))
+        return Refusal(f"{NAME}:{f32_dot_level(engine.isa)}", str(reason))
 
 
 def takes_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> bool:
     """Whether a pair is expected to be faster by strips than in phases; neither is planned for that."""
     try:
         pair = pair_of(desc, attr)
-        if not may_gain(pair, at_level(engine, dot_level(F32, engine.isa))):
+        if not may_gain(pair, at_level(engine, f32_dot_level(engine.isa))):
             return False
         return prepared_pair(pair, desc, engine).height() > 0
     except Refused:
@@ -103,7 +103,7 @@ def prepared(desc: ConvolutionForward, attr: Attr, engine: Engine) -> PreparedPa
 
 def prepared_pair(pair: Pair, desc: ConvolutionForward, engine: Engine) -> PreparedPair:
     """The same of a description's pair."""
-    caller, engine = engine, at_level(engine, dot_level(F32, engine.isa))
+    caller, engine = engine, at_level(engine, f32_dot_level(engine.isa))
     lanes = lanes_of(engine.isa)
     check_pointwise(pair.first)
     if len(desc.kernel) != 2:
@@ -133,7 +133,7 @@ def shared_plan(
         plan = first_plan(kind_of(desc).planners, desc, attr, engine).plan
     except Unimplemented:
         return None
-    is_it = plan.implementation == f"{name}:{dot_level(F32, engine.isa)}"
+    is_it = plan.implementation == f"{name}:{f32_dot_level(engine.isa)}"
     return plan if is_it and all(plan.tensors[role] == tensor for role, tensor in formats.items()) else None
 
 
