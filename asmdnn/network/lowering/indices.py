@@ -4,12 +4,14 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.network.descriptors import STORED, input_desc
+from asmdnn.network.descriptors import STORED, input_desc, row_major
+from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.integer_values import Limit
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.types import f32, s32
 
@@ -82,3 +84,11 @@ def limited(steps: Steps, name: str, limit: Limit) -> Place:
 
 def given_as(steps: Steps, name: str) -> Place:
     return Place(name, input_desc(steps.value(name)))
+
+
+def gather_rows(steps: Steps, group: Group, source: Place, numbers: Place, axis: int) -> None:
+    """The look-up itself, as a primitive."""
+    dims = source.desc.dims
+    made = row_major((*dims[:axis], *numbers.desc.dims, *dims[axis + 1 :]), source.desc.dtype)
+    desc = Gather(source.desc, numbers.desc, made, axis)
+    steps.add(group.nodes, group.label, desc, {"src": source, "indices": numbers}, {"dst": group.result})

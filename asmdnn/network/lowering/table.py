@@ -17,9 +17,9 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.records import replace
 
 MODULES = (
-    "convolutions", "products", "views", "scatters", "pooling", "rows", "recurrent", "padding", "resizing", "attention",
-    "channels", "along", "orders", "casts", "dequantising", "dynamic", "few_bits", "trees", "states", "gradients",
-    "training", "trained_recurrent",
+    "convolutions", "products", "views", "concat", "gathers", "scatters", "pooling", "rows", "recurrent", "padding",
+    "resizing", "attention", "channels", "along", "orders", "casts", "dequantising", "dynamic", "few_bits", "trees",
+    "states", "gradients", "training", "trained_recurrent",
 )  # fmt: skip
 
 

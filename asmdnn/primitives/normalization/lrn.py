@@ -35,11 +35,12 @@ MOST_PLACES = 343  # of a window, which is unrolled: 7 along three axes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LrnRequest:
-    """A description, the tensors that the caller passes, the format that kernels walk along, in which ways or why not,
-    and for whom."""
+    """A description, the tensors as the caller passes them and as kernels take them, the format that these walk along,
+    in which ways or why not, and for whom."""
 
     desc: LRNForward | LRNBackward
     passed: Mapping[str, MemoryDesc]
+    tensors: Mapping[str, MemoryDesc]
     model: MemoryDesc
     layouts: Mapping[str, LrnLayout | str]
     engine: Engine
@@ -47,12 +48,6 @@ class LrnRequest:
     @property
     def isa(self) -> IsaName:
         return f32_level(self.engine.isa)
-
-    @property
-    def tensors(self) -> dict[str, MemoryDesc]:
-        """As kernels take them."""
-        model = self.model
-        return {name: of_type(t, f32) if same_places(t, model) else model for name, t in self.passed.items()}
 
     def inside(self, plan: Plan) -> Inside:
         return Inside(plan, self.passed, self.engine.tuning, self.isa)
@@ -72,7 +67,8 @@ def requested(
     if 0 not in src.dims and not (is_whole and any(isinstance(x, LrnLayout) for x in layouts.values())):
         model = row_major(src.dims, model)
         layouts = layouts_of(desc, model)
-    return LrnRequest(desc, passed, model, layouts, engine)
+    tensors = {name: of_type(t, f32) if same_places(t, model) else model for name, t in passed.items()}
+    return LrnRequest(desc, passed, tensors, model, layouts, engine)
 
 
 def request_of(desc: LRNForward, attr: Attr, engine: Engine) -> LrnRequest:

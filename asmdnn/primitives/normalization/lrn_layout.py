@@ -92,7 +92,7 @@ def layouts_of(desc: LrnWindows, src: MemoryDesc) -> Mapping[str, LrnLayout | st
     if src.may_overlap:
         return dict.fromkeys(ALONG, "elements of src overlap")
     if len(blocks) > 1 or any(dim != 1 for dim, _ in blocks):
-        return dict.fromkeys(ALONG, f"src is {src}, blocks are of channels alone")
+        return dict.fromkeys(ALONG, "src has blocks of more than channels")
     return {name: along(desc, src) for name, along in ALONG.items()}
 
 
@@ -117,17 +117,19 @@ def along_channels(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
     """Rows of all channels of a pixel."""
     channels = src.dims[1]
     if desc.alg != ACROSS or src.inner_blocks or src.strides[1] != 1:
-        return WITHIN_CHANNELS if desc.alg != ACROSS else f"src is {src}, whose channels are not dense"
+        return WITHIN_CHANNELS if desc.alg != ACROSS else "src's channels are not dense"
     kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
     return LrnLayout(None, channels, 0, (), kept, lambda _, at: clipped(desc.window, channels, 1))
 
 
 def along_pixels(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
     """Rows of pixels of a channel, channels apart."""
+    if desc.alg != ACROSS:
+        return WITHIN_CHANNELS
     kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
     row = next((loop for loop in kept if loop.src == 1), None)
-    if desc.alg != ACROSS or src.inner_blocks or row is None:
-        return WITHIN_CHANNELS if desc.alg != ACROSS else f"src is {src}, whose pixels are not dense"
+    if src.inner_blocks or row is None:
+        return "src's pixels are not dense"
     axis = NeighbourAxis(src.dims[1], src.strides[1], desc.window)
     kept = tuple(loop for loop in kept if loop is not row)
     return LrnLayout(row, 1, 0, (axis,), kept, lambda elements, at: [Tap(0, 0, elements)])
@@ -136,7 +138,7 @@ def along_pixels(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
 def along_blocks(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
     """Rows of pixels, each a block of channels, and blocks apart."""
     if desc.alg != ACROSS or not src.inner_blocks:
-        return WITHIN_CHANNELS if desc.alg != ACROSS else f"src is {src}, whose channels are in no blocks"
+        return WITHIN_CHANNELS if desc.alg != ACROSS else "src's channels are in no blocks"
     block, window = block_of(src, 1), desc.window
     kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
     row = next((loop for loop in kept if loop.src == block), Loop(1, (block,)))
@@ -165,7 +167,7 @@ def along_windows(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
     has_channels = block == 1 and src.strides[1] == 1 < src.dims[1]
     inside = src.dims[1] if has_channels else block
     if columns > 1 and src.strides[-1] != inside:
-        return f"src is {src}, whose last axis is not dense"
+        return "src's last axis is not dense"
     axes = tuple(NeighbourAxis(src.dims[dim], src.strides[dim], desc.window) for dim in range(2, src.ndims - 1))
     kept = loops(src, [0] if has_channels else [0, 1])
     return LrnLayout(None, columns * inside, 0, axes, kept, lambda _, at: clipped(desc.window, columns, inside))
