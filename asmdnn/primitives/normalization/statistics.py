@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial, wraps
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.plan import Plan
@@ -11,7 +11,6 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, implementations_of
-from asmdnn.records import dataclass
 
 GIVEN = "given_statistics"
 
@@ -27,8 +26,7 @@ NormDesc = TypeVar("NormDesc", bound=Normalized)
 Made = TypeVar("Made")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NormRequest:
+class NormRequest(NamedTuple):
     """What an implementation is asked for, together."""
 
     desc: Normalized

@@ -1,6 +1,7 @@
 """The plans of a recurrent layer, forward: one for each way to multiply, by the types of its tensors."""
 
 from functools import partial
+from typing import NamedTuple
 
 from asmdnn.isa.dot import U8S8, f32_dot_level
 from asmdnn.isa.lines import MAX_OFFSET
@@ -14,11 +15,9 @@ from asmdnn.primitives.recurrent.factors import FACTORS
 from asmdnn.primitives.recurrent.formats import kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.planner import Planner
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
-from asmdnn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RecurrentRequest:
+class RecurrentRequest(NamedTuple):
     """A layer, and for whom."""
 
     desc: RecurrentForward
@@ -50,6 +49,4 @@ def inside_of(request: RecurrentRequest, way: str) -> Inside:
     return Inside(plan, passed, engine.tuning, engine.isa)
 
 
-plans = ways_as_passed_or_copied(
-    request_of, {way: partial(inside_of, way=way) for way in FACTORS}, f32_dot_level
-)  # fmt: skip
+plans = ways_as_passed_or_copied(request_of, {way: partial(inside_of, way=way) for way in FACTORS}, f32_dot_level)

@@ -5,7 +5,7 @@ into the caller's format.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
-from functools import cache
+from functools import cache, wraps
 
 from asmdnn.forking import importing
 from asmdnn.memory import MemoryDesc
@@ -114,6 +114,7 @@ def ways_as_passed_or_copied(
 ) -> Callable[[Desc, Attr, Engine], Iterator[Answer]]:
     """A planner with several ways by name, best first: all of tensors as they are passed, then all between reorders."""
 
+    @wraps(request_of)
     def planned(desc: Desc, attr: Attr, engine: Engine) -> Callable[[str], Inside]:
         request = request_of(desc, attr, engine)
         return cache(lambda name: ways[name](request))  # a plan that is not for tensors as passed goes between reorders
