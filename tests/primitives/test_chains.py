@@ -17,6 +17,7 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.registry import kinds
 from tests.primitives.every_kind import (
     IMAGES,
+    INFERENCE,
     PRODUCTS,
     SUMMARIES,
     TYPED,
@@ -31,6 +32,8 @@ from tests.primitives.every_kind import (
     t,
     with_dst,
 )
+from tests.primitives.test_recurrent_bytes import described as layer_of_bytes
+from tests.primitives.test_recurrent_dynamic import described as layer_of_rounded_rows
 
 TYPES = (dnn.f32, dnn.bf16, dnn.f16, dnn.s8, dnn.u8, dnn.s32)
 ULPS = 2.0**-21  # of a chain's steps, on what is no integer
@@ -148,7 +151,22 @@ def of_few_bits() -> tuple[tuple[Description, dnn.Attr], ...]:
     )
 
 
-ABOVE_AVX2 = {("convolution_backward", "products")}  # of pairs of bf16, which avx2 does not multiply
+def of_each_way() -> tuple[Description, ...]:
+    """What formats, types and given statistics choose: their conformance cases compare results."""
+    plain, last, blocked = (t(1, 16, 4, 5, tag=tag) for tag in ("abcd", "acdb", "aBcd8b"))
+    rows, vector, channels = t(6, 19), t(6), t(16)
+    return (
+        *(dnn.LRNForward(INFERENCE, "lrn_across_channels", x, x) for x in (last, blocked)),
+        dnn.LRNForward(INFERENCE, "lrn_within_channel", plain, plain),
+        dnn.LayerNormBackward(rows, rows, rows, vector, vector, use_global_stats=True),
+        dnn.BatchNormBackward(plain, plain, plain, channels, channels, use_global_stats=True),
+        dnn.Reorder(rows, dnn.MemoryDesc(rows.dims, dnn.f32, strides=(57, 3))),
+        layer_of_bytes(dnn.LSTMForward, (2, 3, 5, 8)), layer_of_rounded_rows((2, 3, 5, 8))[0],
+    )  # fmt: skip
+
+
+# Of pairs of bf16, which avx2 does not multiply.
+ABOVE_AVX2 = {("convolution_backward", "products"), ("recurrent", "pairs")}
 OF_GRADIENTS = {dnn.ConvolutionBackwardData, dnn.DeconvolutionBackwardData}  # their tests have post-ops of their own
 
 
@@ -158,7 +176,7 @@ def test_problems_are_of_every_kind_that_takes_post_ops_and_of_every_implementat
     words: dict[bool, set[tuple[str, str]]] = {True: set(), False: set()}  # of plans, of refusals
     attrs = dnn.Attr(), dnn.Attr([dnn.Eltwise("linear", 2.0, 10.0)])
     asked = [(desc, attr) for desc in (*WITH_POST_OPS, *others()) for attr in attrs]
-    for desc, attr in (*asked, *of_few_bits()):
+    for desc, attr in (*asked, *of_few_bits(), *((desc, dnn.Attr()) for desc in of_each_way())):
         folder = type(desc).__module__.split(".")[2].replace("inner_product", "products")  # which compute them
         for answer in dnn.implementations(desc, attr, engine("avx2")):
             is_plan = isinstance(answer, dnn.PrimitiveDesc)
