@@ -51,7 +51,8 @@ def test_layouts(isa: str, dims: tuple[int, ...], tag: str, groups: int | None, 
     desc = described(dims, tag, groups, kind != "computed", kind == "given")
     with tuned("reduction", row_elements=9, chunk_elements=40, merged=3):
         pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
-    assert pd.implementation.removeprefix("reorder+") == f"{'group' if groups else 'batch'}_norm:{isa}"
+    way = "given_statistics" if kind == "given" else f"{'group' if groups else 'batch'}_norm"
+    assert pd.implementation.removeprefix("reorder+") == f"{way}:{isa}"
     memories = {
         name: dnn.Memory.from_numpy(np.abs(numbers(*d.dims, seed=i)) + np.float32(0.25), d)
         for i, (name, d) in enumerate(pd.plan.tensors.items())

@@ -13,8 +13,8 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import fast_pairs
 from asmdnn.primitives.recurrent.description import QuantizedRecurrent, RecurrentForward
-from asmdnn.primitives.recurrent.qparams import ROWS, SCALES, Qparams, check_bytes, check_dynamic, is_dynamic
-from asmdnn.types import FLOAT_NAMES, FLOATS, DataType, f32, s8
+from asmdnn.primitives.recurrent.qparams import ROWS, SCALES, check_bytes, check_dynamic, is_dynamic
+from asmdnn.types import FLOAT_NAMES, FLOATS, f32, s8
 
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 ONLY = f"only {', '.join(FLOAT_NAMES)} are implemented"
@@ -24,7 +24,6 @@ def dynamic_bytes(desc: RecurrentForward, engine: Engine) -> Types:
     """Of rows that are rounded as they come.  Raises Refused, as all of these do."""
     if not is_dynamic(desc):
         raise Refused(f"weights come without {SCALES[0]}")
-    check_dynamic(desc.tensors(), *qparams_of(desc), why_no_bytes(desc))
     return U8S8
 
 
@@ -32,14 +31,13 @@ def static_bytes(desc: RecurrentForward, engine: Engine) -> Types:
     """Of what a description says that bytes stand for."""
     if is_dynamic(desc) or desc.weights_layer.dtype != s8:
         raise Refused(f"{SCALES[0]} is given" if is_dynamic(desc) else f"weights_layer is {desc.weights_layer.dtype}")
-    check_bytes(desc.tensors(), *qparams_of(desc), why_no_bytes(desc))
     return U8S8
 
 
 def pairs(desc: RecurrentForward, engine: Engine) -> Types:
     """Of halves, two of which are multiplied and added at once."""
-    weights = desc.weights_layer.dtype
-    found = fast_pairs((weights, *check_floats(desc)), engine)
+    weights, tensors = desc.weights_layer.dtype, desc.tensors()
+    found = fast_pairs((weights, *(tensors[name].dtype for name in ROWS if name in tensors)), engine)
     if desc.is_training or found is None:
         no_pairs = f"isa {engine.isa} has no fast pairs of weights of {weights} and these rows"
         raise Refused("training keeps f32" if desc.is_training else no_pairs)
@@ -48,8 +46,9 @@ def pairs(desc: RecurrentForward, engine: Engine) -> Types:
 
 def floats(desc: RecurrentForward, engine: Engine) -> Types:
     """Of f32, to which weights are widened."""
-    check_floats(desc)
     weights = desc.weights_layer.dtype
+    if weights not in FLOATS:
+        raise Refused(f"weights_layer is {weights}, {ONLY}")
     return F32 if weights == f32 else multiplied(f32, weights, engine.isa)
 
 
@@ -61,22 +60,18 @@ FACTORS: Final[Mapping[str, Callable[[RecurrentForward, Engine], Types]]] = {
 }
 
 
-def check_floats(desc: RecurrentForward) -> list[DataType]:
-    """The types of rows.  Raises Refused for tensors that are no floats, or weights of several types."""
+def check_types(desc: RecurrentForward) -> None:
+    """Raise Refused for tensors that do not go together, whichever way is taken."""
     tensors, weights = desc.tensors(), desc.weights_layer.dtype
+    if weights == s8 or is_dynamic(desc):
+        data, scales = (getattr(desc, name, ()) for name in ("rnn_data_qparams", "rnn_weights_qparams"))
+        (check_dynamic if is_dynamic(desc) else check_bytes)(tensors, data, scales, why_no_bytes(desc))
+        return
     for name, tensor in tensors.items():
         if name in WEIGHTS and tensor.dtype != weights:
             raise Refused(f"{name} is {tensor.dtype}, weights_layer {weights}: all weights have one type")
         if name not in WEIGHTS and tensor.dtype not in FLOATS:
             raise Refused(f"{name} is {tensor.dtype}, {ONLY}")
-    if weights not in FLOATS:
-        raise Refused(f"weights_layer is {weights}, {ONLY}")
-    return [tensors[name].dtype for name in ROWS if name in tensors]
-
-
-def qparams_of(desc: RecurrentForward) -> tuple[Qparams, Qparams]:
-    """What bytes of rows and of weights stand for, where a description says it."""
-    return getattr(desc, "rnn_data_qparams", ()), getattr(desc, "rnn_weights_qparams", ())
 
 
 def why_no_bytes(desc: RecurrentForward) -> str:

@@ -11,7 +11,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.bytes import between_floats
 from asmdnn.primitives.recurrent.description import GRUForward, QuantizedRecurrent, RecurrentForward
-from asmdnn.primitives.recurrent.factors import FACTORS
+from asmdnn.primitives.recurrent.factors import FACTORS, check_types
 from asmdnn.primitives.recurrent.formats import kernel_formats, passed_formats
 from asmdnn.primitives.recurrent.planner import Planner
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
@@ -30,6 +30,7 @@ def request_of(desc: RecurrentForward, attr: Attr, engine: Engine) -> RecurrentR
     s = desc.sizes
     if isinstance(desc, GRUForward) and desc.weights_iter.dtype.size_bytes * s.out * s.hidden > MAX_OFFSET:
         raise Refused(f"{s.hidden} hidden channels put the gates of weights_iter more than 2 GiB apart")
+    check_types(desc)
     return RecurrentRequest(desc, engine)
 
 
