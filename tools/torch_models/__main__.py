@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -59,9 +60,11 @@ def speed(name: str, ways: list[str], threads: int, seconds: float) -> dict[str,
 def first(name: str) -> dict[str, Any]:
     """CPU seconds of the first calls, each in a process of its own: without kernels on disk, then with them."""
     found: dict[str, Any] = {}
+    peachpy = find_spec("peachpy")
+    folders = ["asmdnn", *((peachpy and peachpy.submodule_search_locations) or ())]
     compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     compiled["PYTHONPYCACHEPREFIX"] = str(BYTECODE)  # an installed package has it
-    subprocess.run([sys.executable, "-m", "compileall", "-q", "asmdnn"], env=compiled, check=True)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], env=compiled, check=True)
     for way in OWN_WAYS:
         with tempfile.TemporaryDirectory() as folder:
             for state in ("cold", "warm"):
