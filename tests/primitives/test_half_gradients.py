@@ -23,6 +23,10 @@ from tests.primitives.gradient_case import proved
 HALVES = (dnn.bf16, dnn.f16)
 NAMES = ("avx2", "avx512_core", "avx512_core_bf16")
 LEVELS = [pytest.param(level, marks=pytest.mark.isa(level)) for level in NAMES]
+WIDE = ((), ("diff_src",), ("diff_dst",))
+sampled = pytest.mark.parametrize(
+    "every", [pytest.param(True, marks=pytest.mark.slow), False], ids=("every", "sample")
+)  # of types of places and of tensors that stay f32: all of each shape, or in turn
 
 
 def halved(desc: Any, dtype: dnn.DataType, *wide: str) -> Any:
@@ -214,12 +218,13 @@ def test_resampling(level: str, tag: str, dtype: dnn.DataType) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("tag", of_pooling.TAGS)
-def test_pooling(level: str, tag: str, dtype: dnn.DataType) -> None:
-    for shape in of_pooling.SHAPES:
-        for places in (dnn.s32, dnn.u8):
+@sampled
+def test_pooling(level: str, tag: str, dtype: dnn.DataType, every: bool) -> None:
+    kinds = [(places, wide) for wide in WIDE for places in (dnn.s32, dnn.u8)]
+    for number, shape in enumerate(of_pooling.SHAPES):
+        for places, wide in kinds if every else (kinds[number % len(kinds)],):
             desc, arrays, wanted = of_pooling.gradient(shape, "max", tag, places)
-            for wide in ((), ("diff_src",), ("diff_dst",)):
-                compare(halved(desc, dtype, *wide), arrays, wanted, level)
+            compare(halved(desc, dtype, *wide), arrays, wanted, level)
         for alg in ("avg_include_padding", "avg_exclude_padding"):
             desc, arrays, wanted = of_pooling.gradient(shape, alg, tag)
             way = compare(halved(desc, dtype), arrays, wanted, level, {"diff_src": 1e-5})
