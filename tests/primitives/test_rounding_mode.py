@@ -32,7 +32,7 @@ def problems(dtype: dnn.DataType) -> list[tuple[Any, str]]:
         (dnn.EltwiseForward(INFERENCE, "tanh", t(3, 400, dtype=dnn.bf16), t(3, 400, dtype=dtype)), "eltwise"),
         (dnn.BinaryForward("mul", t(3, 19), t(3, 1), t(3, 19, dtype=dtype, tag="ba")), "reorder+binary"),
         (dnn.PReLUForward(INFERENCE, t(3, 19), t(1, 19), t(3, 19, dtype=dtype)), "prelu"),
-        (dnn.Reorder(t(3, 19), t(3, 19, dtype=dtype, tag="ba")), "reorder"),
+        (dnn.Reorder(t(3, 19), t(3, 19, dtype=dtype, tag="ba")), "transposes"),
     ]
 
 
