@@ -80,7 +80,9 @@ DESCRIPTIONS = {
     "eltwise": dnn.EltwiseForward(INFERENCE, "relu", image, image, 0.25),
     "sum": dnn.SumForward((image, image, image), image, (1.0, 0.5, 2.0)),
     "prelu": dnn.PReLUForward(INFERENCE, image, bf16_desc(1, 5, 1, 1), image),
-    "given_statistics": dnn.BatchNormForward(INFERENCE, image, image, 1e-3, *[of_channels(5)] * 4, use_global_stats=True),
+    "given_statistics": dnn.BatchNormForward(
+        INFERENCE, image, image, 1e-3, *[of_channels(5)] * 4, use_global_stats=True
+    ),
     "layer_norm": dnn.LayerNormForward(INFERENCE, row, row, 1e-3, *[of_channels(53)] * 2),
     "rows": dnn.SoftmaxForward(INFERENCE, "accurate", row, row, 1),
     "narrow_pixels": dnn.PoolingForward("avg_include_padding", pixels, smaller, (2, 2), (2, 2)),
