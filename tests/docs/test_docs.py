@@ -18,7 +18,7 @@ from asmdnn.cli.main import COMMANDS
 from asmdnn.cli.models import model_words
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [page for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md") for page in sorted(ROOT.glob(pattern))]
 FOLLOWED = ("add-a-kernel.md", "add-a-primitive.md")  # in a copy of the tree, by test_worked_examples.py
 PICTURES = sorted((ROOT / "docs").glob("**/*.svg"))
 

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 LONGEST, MEDIAN = 30, 15
-PAGES = [page for folder in (".", "docs", "examples") for page in sorted((ROOT / folder).glob("*.md"))]
+PAGES = [page for pattern in ("*.md", "docs/*.md", "examples/**/*.md") for page in sorted(ROOT.glob(pattern))]
 # Words of this project's makers that a reader has to guess at: what each of them means can be said.
 HOUSE = re.compile(r"\b(behind|meets?|likes|the least|by itself)\b", re.IGNORECASE)
 JOINED = re.compile(r"[.:;] -\s+[*`A-Z].*")
@@ -36,14 +36,14 @@ def words_of(page: Path) -> dict[str, int]:
     return {sentence: len(re.findall(r"[\w'/.%-]+", sentence)) for sentence in sentences_of(page.read_text())}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_sentences_are_short_and_plain(page: Path) -> None:
     found = words_of(page)
     assert not [sentence for sentence, words in found.items() if words > LONGEST]
     assert not [sentence for sentence in found if HOUSE.search(sentence)]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_items_of_a_list_begin_lines(page: Path) -> None:
     """Whoever wraps a paragraph anew may join the items that follow it."""
     assert not JOINED.findall(page.read_text())

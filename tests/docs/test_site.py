@@ -65,7 +65,7 @@ def test_the_site_builds_without_warnings_and_loads_nothing_from_elsewhere() -> 
 
 def test_no_link_leads_to_a_folder() -> None:
     """A site has pages for files alone."""
-    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")):
+    for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")):
         text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
         links = re.findall(r"\]\(([^)#:\s]+)", text)
         assert not [link for link in links if (page.parent / link).is_dir()], page

@@ -88,63 +88,8 @@ int main(void) {
     return asmdnn_destroy(context) != 0;
 }
 """
-RUST = r"""
-use std::ffi::{c_char, c_int, c_void};
-use std::ptr::{addr_of, null_mut};
-#[repr(C)] struct Tensors { x: *const f32, y: *mut f32, joined: *mut f32 }
-extern "C" {
-    static net_network: u8;
-    fn asmdnn_create(c: *mut *mut c_void, n: *const u8, threads: c_int, scratch: *mut c_void) -> *const c_char;
-    fn asmdnn_run(c: *mut c_void, tensors: *const Tensors) -> *const c_char;
-    fn asmdnn_destroy(c: *mut c_void) -> *const c_char;
-}
-fn main() {
-    let x: Vec<f32> = std::fs::read("in").unwrap().chunks(4)
-        .map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
-    let (mut y, mut joined, mut context) = (vec![0f32; 10], vec![0f32; 1024], null_mut());
-    unsafe {
-        assert!(asmdnn_create(&mut context, addr_of!(net_network), 2, null_mut()).is_null());
-        let tensors = Tensors { x: x.as_ptr(), y: y.as_mut_ptr(), joined: joined.as_mut_ptr() };
-        assert!(asmdnn_run(context, &tensors).is_null());
-        asmdnn_destroy(context);
-    }
-    let bytes: Vec<u8> = y.iter().chain(&joined).flat_map(|v| v.to_le_bytes()).collect();
-    std::fs::write("out", bytes).unwrap();
-}
-"""
-GO = r"""
-package main
-
-/*
-#cgo LDFLAGS: ${SRCDIR}/net.o -lpthread
-#include <stdlib.h>
-#include "net.h"
-*/
-import "C"
-import "os"
-
-func check(wrong *C.char) {
-	if wrong != nil {
-		panic(C.GoString(wrong))
-	}
-}
-
-func main() {
-	data, failed := os.ReadFile("in")
-	if failed != nil {
-		panic(failed)
-	}
-	x, y, joined := C.CBytes(data), C.malloc(40), C.malloc(4096)
-	var context *C.asmdnn_context
-	check(C.net_create(&context, 2))
-	tensors := C.struct_net_tensors{x: (*C.float)(x), y: (*C.float)(y), joined: (*C.float)(joined)}
-	check(C.net_run(context, &tensors))
-	check(C.asmdnn_destroy(context))
-	if os.WriteFile("out", append(C.GoBytes(y, 40), C.GoBytes(joined, 4096)...), 0o600) != nil {
-		panic("out")
-	}
-}
-"""
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "export"
 
 
 @pytest.fixture(scope="module")
@@ -160,8 +105,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def is_right(folder: Path, times: int = 2) -> bool:
-    return (folder / "out").read_bytes() == times * (folder / "wanted").read_bytes()
+def is_right(folder: Path) -> bool:
+    return (folder / "out").read_bytes() == 2 * (folder / "wanted").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -209,28 +154,37 @@ def test_mistakes(folder: Path) -> None:
     ]
 
 
-def test_rust(folder: Path) -> None:
-    need("rustc")
-    (folder / "main.rs").write_text(RUST)
-    output("gcc", "-O2", "-c", "asmdnn_runtime.c", "-o", "runtime.o", cwd=folder)
-    arguments = [f"-Clink-arg={file}" for file in ("net.o", "runtime.o", "-pthread")]
-    output("rustc", "--edition=2021", "-O", "main.rs", *arguments, "-o", "rusty", cwd=folder)
-    assert output(folder / "rusty", cwd=folder) == ""
-    assert is_right(folder, 1)
+@pytest.mark.parametrize(
+    ("language", "compilers"),
+    [
+        ("C", ("cc",)),
+        ("Rust", ("rustc", "cc")),
+        pytest.param("Go", ("go", "gcc"), marks=pytest.mark.slow),  # compiles Go's runtime for C
+    ],
+)
+def test_examples(language: str, compilers: tuple[str, ...], tmp_path: Path) -> None:
+    """The commands of their page print the scores of Python, in digits that tell any two f32 apart."""
+    need(*compilers)
+    g = dnn.Graph("scorer")
+    x = g.input("x", (1, 16))
+    scores = g.apply("Softmax", g.apply("MatMul", x, random(16, 4) / 16))
+    net = g.compile(engine=engine(2), scores=scores)
+    dnn.export_c(net, tmp_path / "out", "scorer")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    page = (EXAMPLES / "README.md").read_text()
+    commands = page.partition(f"## {language}\n")[2].partition("```sh\n")[2].partition("```")[0]
+    own = os.environ | {"GOCACHE": str(tmp_path / "cache"), "CGO_ENABLED": "1"}
+    words = ("sh", "-ec", commands)
+    done = subprocess.run(words, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    (wanted,) = net.run({"x": np.arange(1, 17, dtype=np.float32)[None]}).values()
+    assert [np.float32(line) for line in done.stdout.split()] == wanted.ravel().tolist()
+    wrong = subprocess.run(tmp_path / "out" / "score", input="1 2", capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1 and "16 numbers are needed" in wrong.stderr
 
 
-@pytest.mark.slow  # compiles Go's runtime for C
-def test_go(folder: Path, tmp_path: Path) -> None:
-    need("go", "gcc")
-    for name in ("net.o", "net.h", "asmdnn_runtime.c", "asmdnn_runtime.h", "in", "wanted"):
-        shutil.copy(folder / name, tmp_path)
-    (tmp_path / "main.go").write_text(GO)
-    (tmp_path / "go.mod").write_text("module program\n")
-    own = os.environ | {"GOCACHE": str(tmp_path / "cache"), "GOFLAGS": "-mod=mod", "CGO_ENABLED": "1"}
-    done = subprocess.run(["go", "build", "-o", "gone"], cwd=tmp_path, env=own, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert output(tmp_path / "gone", cwd=tmp_path) == ""
-    assert is_right(tmp_path, 1)
+def test_the_page_shows_the_program_in_c() -> None:
+    assert (EXAMPLES / "main.c").read_text() in (ROOT / "docs" / "c-export.md").read_text()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may chroot")

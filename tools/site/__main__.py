@@ -16,7 +16,7 @@ from tools.site.reference import reference_pages
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 STAGE: Final = ROOT / "build" / "site-src"
-LINK: Final = re.compile(r"(?<=\]\()((?:\.\./)*[\w./-]+\.(?:py|txt)|(?:\.\./)*LICENSE)(?=\))")
+LINK: Final = re.compile(r"(?<=\]\()((?:\.\./)*[\w./-]+\.(?:py|txt|c|rs|go)|(?:\.\./)*LICENSE)(?=\))")
 NOTEBOOKS: Final = (
     "examples/first_steps.ipynb",
     "examples/asm/dot_product.ipynb",
@@ -29,7 +29,7 @@ STYLE: Final = Path(__file__).with_name("site.css")
 def main() -> int:
     """Stage and build; the exit status."""
     shutil.rmtree(STAGE, ignore_errors=True)
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*.md")]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")]
     for page in pages:
         write(STAGE / page.relative_to(ROOT), with_sources(page))
     for path, text in reference_pages().items():
@@ -54,7 +54,7 @@ def with_sources(page: Path) -> str:
     def page_of(match: re.Match[str]) -> str:
         source = (page.parent / match[1]).resolve()
         name = source.relative_to(ROOT)
-        language = {".py": "python"}.get(source.suffix, "text")
+        language = {".py": "python", ".c": "c", ".rs": "rust", ".go": "go"}.get(source.suffix, "text")
         shown = STAGE / f"{name}.md"
         write(shown, f"---\nsearch:\n  exclude: true\n---\n# {name}\n\n````{language}\n{source.read_text()}````\n")
         return f"{match[1]}.md"
