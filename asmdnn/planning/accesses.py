@@ -32,11 +32,7 @@ class Spans:
 
     def merged(self) -> list[tuple[int, int]]:
         """The same bytes, each once, in as few ranges as there can be."""
-        order = np.argsort(self.begins, kind="stable")
-        begins, reached = self.begins[order], np.maximum.accumulate(self.ends[order])
-        starts = np.flatnonzero(np.append(True, begins[1:] > reached[:-1]))
-        stops = np.append(starts[1:] - 1, len(reached) - 1)
-        return list(zip(begins[starts].tolist(), reached[stops].tolist(), strict=True))
+        return list(zip(*(numbers.tolist() for numbers in united(self.begins, self.ends)), strict=True))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -62,3 +58,11 @@ def spans_of(ranges: Iterable[Range]) -> dict[int, Spans]:
         begins.append(access.begin_bytes)
         ends.append(access.end_bytes)
     return {a: Spans(np.array(begins, np.int64), np.array(ends, np.int64)) for a, (begins, ends) in found.items()}
+
+
+def united(begins: Int64, ends: Int64) -> tuple[Int64, Int64]:
+    """[begins[i], ends[i]) as ranges apart from one another, in order: where they begin, and where they end."""
+    order = np.argsort(begins, kind="stable")
+    begins, reached = begins[order], np.maximum.accumulate(ends[order])
+    starts = np.flatnonzero(np.append(True, begins[1:] > reached[:-1]))
+    return begins[starts], np.append(reached[starts[1:] - 1], reached[-1])

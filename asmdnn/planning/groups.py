@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.planning.accesses import Spans, spans_of
+from asmdnn.planning.accesses import Spans, spans_of, united
 from asmdnn.planning.bounds import read_tap_list
 from asmdnn.planning.coverage import PlanError, Runs
 from asmdnn.planning.phase import Int64, Phase
@@ -26,14 +26,9 @@ def merged_by_group(pieces: Sequence[Piece], groups: Int64, where: str) -> list[
     numbers, begins, ends = (np.concatenate([piece[i] for piece in pieces]) for i in range(3))
     group = np.searchsorted(groups, numbers, side="right") - 1
     room = int(ends.max()) + 1
-    order = np.argsort(group * room + begins, kind="stable")
-    begins, ends = (group * room + begins)[order], (group * room + ends)[order]
-    reached = np.maximum.accumulate(ends)
-    first = np.append(True, begins[1:] > reached[:-1])
-    starts = np.flatnonzero(first)
-    stops = np.append(reached[starts[1:] - 1], reached[-1])
-    base = begins[starts] // room * room
-    return [Runs(begins[starts] - base, stops - base, *loops)]
+    starts, stops = united(group * room + begins, group * room + ends)
+    base = starts // room * room
+    return [Runs(starts - base, stops - base, *loops)]
 
 
 def check_groups(plan: Schedule, phase: Phase, calls: Sequence[Calls], ready: set[str], where: str) -> None:
@@ -44,10 +39,10 @@ def check_groups(plan: Schedule, phase: Phase, calls: Sequence[Calls], ready: se
         if len(moves) > 1:
             raise PlanError(f"{where}: arguments of {name} move by different bytes a round")
     groups = np.arange(len(phase.records) + 1) if phase.groups is None else phase.groups
-    own = {
-        number: one for one in [Ordered.of(each, buffers) for each in calls] for number in one.calls.numbers.tolist()
-    }
-    columns = [0, *(1 + a for a, view in enumerate(phase.arguments) if view.buffer in buffers)]
+    kernels = [Ordered.of(one, buffers) for one in calls]
+    own = {number: one for one in kernels for number in one.calls.numbers.tolist()}
+    lists = {one.taps.argument for one in calls if one.taps}  # say what is read, as places do
+    columns = [0, *(1 + a for a, view in enumerate(phase.arguments) if view.buffer in buffers or a in lists)]
     known: set[bytes] = set()
     stamps = {name: np.zeros(plan.buffer_bytes(name), np.int32) for name in buffers}
     for group, (begin, end) in enumerate(zip(groups[:-1].tolist(), groups[1:].tolist(), strict=True), 1):

@@ -10,7 +10,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import BIAS, DST, PREFETCHED, SRC, TAPS, WEIGHTS
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.phase import Int64, Phase, View, views
@@ -313,6 +313,26 @@ def test_scratch_is_written_again_after_a_barrier() -> None:
         replace(plan, phases=(phases[0], phase(0, 64, 64, 0, independent=True), *phases[1:])).check()
     with pytest.raises(PlanError, match="element 0 of dst is written 2 times"):
         replace(plan, phases=(*phases[:2], phases[2], phases[1])).check()
+
+
+def test_groups_that_differ_in_their_tap_lists_alone() -> None:
+    """The second group reads the half of its scratch that nobody has written."""
+    desc = dnn.MemoryDesc((32,), dnn.f32, "a")
+    fill = MadeUp("fill", Footprint((Range(0, 0, 64),), (Range(1, 0, 64),)))
+    read = TapList(3, (1,), ((Range(1, 0, 64),),))
+    drain = MadeUp("drain", Footprint((), (Range(2, 0, 64),), read))
+    cycles, groups = np.ones(4, np.int32), np.array([0, 2, 4])
+
+    def plan(second: int) -> Plan:
+        records = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 64, 0, 0, 0], [1, 0, 0, 64, second]], np.int64)
+        phase = Phase((fill, drain), views(("src", "own", "dst", "taps")), records, cycles, groups=groups)
+        constants = {"taps": np.array([1, 0, 1, 64], np.int64)}
+        tensors, scratch = {"src": desc, "dst": desc}, {"own": 128}
+        return Plan("made up", (phase,), tensors, constants, scratch, ("dst",), per_part=("own",))
+
+    plan(second=0).check()
+    with pytest.raises(PlanError, match="record 3 reads bytes of own that its group has not written"):
+        plan(second=16).check()
 
 
 def gaps(isa: str) -> Plan:

@@ -17,7 +17,7 @@ SMALL = ("mlp", "lenet", "cnn", "lstm", "encoder")
 @pytest.mark.parametrize("name", SMALL)
 def test_losses_agree(name: str, peer: str) -> None:
     """Rates are small, so differences of rounding stay small over three steps."""
-    pytest.importorskip(peer)
+    pytest.importorskip(peer)  # of the extra torch; jax is a peer of this tool alone
     mine, theirs = own(MODELS[name], 2, dnn.Engine(threads=1)), peer_step(peer, MODELS[name], 2, threads=1)
     losses = [(mine(), theirs()) for _ in range(3)]
     for here, there in losses:

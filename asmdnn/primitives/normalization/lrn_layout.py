@@ -115,9 +115,11 @@ def clipped(window: range, size: int, step: int) -> list[Tap]:
 
 def along_channels(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
     """Rows of all channels of a pixel."""
+    if desc.alg != ACROSS:
+        return WITHIN_CHANNELS
+    if src.inner_blocks or src.strides[1] != 1:
+        return "src's channels are not dense"
     channels = src.dims[1]
-    if desc.alg != ACROSS or src.inner_blocks or src.strides[1] != 1:
-        return WITHIN_CHANNELS if desc.alg != ACROSS else "src's channels are not dense"
     kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
     return LrnLayout(None, channels, 0, (), kept, lambda _, at: clipped(desc.window, channels, 1))
 
@@ -137,8 +139,10 @@ def along_pixels(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
 
 def along_blocks(desc: LrnWindows, src: MemoryDesc) -> LrnLayout | str:
     """Rows of pixels, each a block of channels, and blocks apart."""
-    if desc.alg != ACROSS or not src.inner_blocks:
-        return WITHIN_CHANNELS if desc.alg != ACROSS else "src's channels are in no blocks"
+    if desc.alg != ACROSS:
+        return WITHIN_CHANNELS
+    if not src.inner_blocks:
+        return "src's channels are in no blocks"
     block, window = block_of(src, 1), desc.window
     kept = loops(src, [dim for dim in range(src.ndims) if dim != 1])
     row = next((loop for loop in kept if loop.src == block), Loop(1, (block,)))
