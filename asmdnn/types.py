@@ -38,6 +38,7 @@ f8_e5m2 = DataType("f8_e5m2", 1, "|u1", "float8_e5m2", dlpack=12)
 f8_e4m3 = DataType("f8_e4m3", 1, "|u1", "float8_e4m3fn", dlpack=10)
 f16 = DataType("f16", 2, "<f2")
 s32 = DataType("s32", 4, "<i4")
+s16 = DataType("s16", 2, "<i2")  # inside plans alone: bytes as words that are multiplied
 s8 = DataType("s8", 1, "|i1")
 u8 = DataType("u8", 1, "|u1")
 

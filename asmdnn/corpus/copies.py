@@ -14,6 +14,7 @@ from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, Conve
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec
+from asmdnn.generators.move.words import WordsSpec
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -228,6 +229,19 @@ def float8_specs(isa: str) -> Iterator[ConvertBlock]:
             yield ConvertDeinterleaveSpec(isa, Conversion(kind, other), columns, 3, (3, 1), (size, wide[0]))
 
 
+def words_specs() -> Iterator[ConvertBlock]:
+    """Bytes as words: columns around a register, its parts and the loop; and those that lie apart, or change places."""
+    for i, src in enumerate(("u8", "s8")):
+        conversion = Conversion(src, "s16")
+        for columns in (*range(1, 18), 31, 32, 127, 128, 255, 256, 259):
+            yield WordsSpec(REORDER_ISA, conversion, 1 + columns % 3, columns, (columns + i, 1), (2 * columns + 4, 2))
+        yield ConvertSpec(REORDER_ISA, conversion, 3, 11, (40, 3), (60, 4))
+        for rows, columns, zero_rows in ((3, 17, 1), (16, 9, 0), (5, 33, 3)):
+            steps = (columns + 2, 1), (2, 2 * (rows + zero_rows))
+            yield ConvertNarrowSpec(REORDER_ISA, conversion, rows, columns, *steps, zero_rows=zero_rows)
+        yield ConvertDeinterleaveSpec(REORDER_ISA, conversion, 21, 3, (3, 1), (2, 60))
+
+
 def quotient_specs() -> Iterator[QuotientSpec]:
     """One scale and several of src and dst, with and without a sum."""
     for src_step in (None, 0, 4):
@@ -284,6 +298,7 @@ FAMILIES = {
     f"float8-{REORDER_ISA}": partial(float8_specs, REORDER_ISA),
     f"float8-{WIDE_ISA}": partial(float8_specs, WIDE_ISA),
     f"pixels-{REORDER_ISA}": pixel_specs,
+    f"words-{REORDER_ISA}": words_specs,
     f"quotient-{REORDER_ISA}": quotient_specs,
     f"compensation-{REORDER_ISA}": compensation_specs,
 }

@@ -17,7 +17,7 @@ from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
 from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
-from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, S32, Types, blocks_of, dot_class
+from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, S16S8, S32, Types, blocks_of, dot_class
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, VnniDot
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.records import replace
@@ -61,7 +61,8 @@ def regrouped(specs: Iterator[MatmulTileSpec], isa: str, types: Types) -> Iterat
             cut = 0 if tile.near_row_bytes else number % types.group
             depth = max(0, tile.depth * types.group - cut)
             rows = min(tile.rows, blocks_of(types, isa)[next(n for n in blocks_of(types, isa) if n >= tile.vectors)])
-            yield MatmulTileSpec(replace(tile, isa=isa, types=types, depth=depth, rows=rows))
+            padded = tile.padded or types == S16S8
+            yield MatmulTileSpec(replace(tile, isa=isa, types=types, depth=depth, rows=rows, padded=padded))
 
 
 def _of(family: Callable[[str], Iterator[MatmulTileSpec]]) -> Callable[[str, Types], Iterator[MatmulTileSpec]]:
@@ -186,6 +187,7 @@ _PRODUCTS: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
 }
 OF_ALL = ("groups", "results", "tiles")  # also of dots that differ from f32's by their loads alone
 _STREAMS: tuple[Callable[[str, Types], Iterator[KernelSpec]], ...] = (vectors, dots, outers)
+_OF_WORDS: tuple[Callable[[str, Types], Iterator[KernelSpec]], ...] = (outers, packs)  # what plain weights become
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **{f"conv-{types}-{isa}": partial(conv_tiles, isa, types) for types, isa in LEVELS_OF_CONVOLUTIONS},
     **{
@@ -197,7 +199,7 @@ FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **{
         f"matmul-{family.__name__}-{types}-{isa}": partial(family, isa, types)
         for types, isa in LEVELS_OF_TYPES
-        for family in (*_STREAMS, *[packs] * (types.group > 1))
+        for family in (_OF_WORDS if types == S16S8 else (*_STREAMS, *[packs] * (types.group > 1)))
         if types != S32
     },
     **{f"matmul-results-{types}-{isa}": partial(results, isa, types) for types, isa in RESULTS_OF_F32},

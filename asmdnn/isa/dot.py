@@ -13,6 +13,7 @@ from asmdnn.isa.dot_base import (
     F32_U8,
     GROUP_BYTES,
     S8S8,
+    S16S8,
     S32,
     U8S8,
     Blocks,
@@ -20,14 +21,14 @@ from asmdnn.isa.dot_base import (
     Types,
 )
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
-from asmdnn.isa.dot_widened import S32Dot, WidenedDot, WordsDot
+from asmdnn.isa.dot_widened import PairsDot, S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS
 from asmdnn.types import FLOATS, HALF_FLOATS, DataType, IsaName, f32
 
 # Beside what is defined here:
-__all__ = ["BF16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S32", "U8S8", "Dot", "Types"]
+__all__ = ["BF16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S16S8", "S32", "U8S8", "Dot", "Types"]
 
 DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     (F32, AVX2): F32Dot,
@@ -40,13 +41,15 @@ DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     (S8S8, AVX2_VNNI): ShiftedAvxVnniDot,
     (S8S8, AVX512_CORE): WordsDot,
     (S8S8, AVX512_CORE_VNNI): ShiftedVnniDot,
+    (S16S8, AVX2): PairsDot,
     (BF16, AVX512_CORE_BF16): Bf16Dot,
     (S32, AVX2): S32Dot,
     (S32, AVX512_CORE): S32Dot,
     **{(types, isa): WidenedDot for types in (F32_BF16, F32_F16, F32_S8, F32_U8) for isa in (AVX2, AVX512_CORE)},
 }
 
-OFFERED: Final = tuple(of for of in dict.fromkeys(of for of, _ in DOTS) if of != S32)  # which is for sums of others
+INNER: Final = (S16S8, S32)  # of what plans make themselves
+OFFERED: Final = tuple(of for of in dict.fromkeys(of for of, _ in DOTS) if of not in INNER)
 
 
 def dot_level(types: Types, isa: str) -> IsaName:
@@ -98,7 +101,7 @@ def multiplied(src: DataType, weights: DataType, isa: str) -> Types:
 
     Raises Unimplemented if it does neither.
     """
-    found = [of for of in OFFERED if (of.src, of.weights) == (src, weights)]
+    found = [of for of in (*OFFERED, S16S8) if (of.src, of.weights) == (src, weights)]
     if src in FLOATS:
         found.append(Types(f32, weights, f32))
     for types in found:
@@ -108,6 +111,15 @@ def multiplied(src: DataType, weights: DataType, isa: str) -> Types:
     factors = (f"{x} x {'/'.join(y for of, y in pairs if of == x)}" for x in dict.fromkeys(of for of, _ in pairs))
     words = ", ".join(factors)
     raise Unimplemented(f"isa {isa} does not multiply {src} by {weights}: it has {words}, bf16, f16 as f32")
+
+
+@cache
+def words_of(types: Types, isa: str) -> Types | None:
+    """What is multiplied faster than bytes of these types are, if it is words that a level makes of them: in front once
+    for all columns, where src is words already."""
+    if types not in (U8S8, S8S8) or dot_class(types, isa).is_native:
+        return None
+    return S16S8 if (S16S8, _level(types, isa)) in DOTS else None
 
 
 def blocks_of(types: Types, isa: str) -> Blocks:

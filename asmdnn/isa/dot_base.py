@@ -19,9 +19,11 @@ from asmdnn.isa.elements import element_of
 from asmdnn.isa.pieces import broadcast_bytes
 from asmdnn.isa.vector import Lanes, Row, Vector
 from asmdnn.records import dataclass, field
-from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
+from asmdnn.types import DataType, bf16, f16, f32, s8, s16, s32, u8
 
 GROUP_BYTES: Final = 4
+
+MULTIPLIES: Final = 2  # that start in a cycle, of vectors
 
 Blocks = Mapping[int, int]  # the most rows for each number of vectors of accumulators
 
@@ -59,6 +61,7 @@ F32: Final = Types(f32, f32, f32)
 BF16: Final = Types(bf16, bf16, f32)
 U8S8: Final = Types(u8, s8, s32)
 S8S8: Final = Types(s8, s8, s32)
+S16S8: Final = Types(s16, s8, s32)  # of bytes that a phase in front has made words of
 F32_BF16: Final = Types(f32, bf16, f32)
 F32_F16: Final = Types(f32, f16, f32)
 F32_S8: Final = Types(f32, s8, f32)
@@ -89,6 +92,11 @@ class Dot:
 
     def __init__(self, types: Types, v: Vector) -> None:
         self.types, self.v, self.asm = types, v, v.asm
+
+    @classmethod
+    def busy_cycles(cls, rows: int, vectors: int) -> float:
+        """That a step of k keeps the ports of arithmetic busy, of a block of so many rows and vectors."""
+        return rows * vectors / MULTIPLIES
 
     @property
     def row_bytes(self) -> int:

@@ -12,12 +12,13 @@ from typing import ClassVar, Final
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot, Types
 from asmdnn.isa.dot_native import F32Dot
-from asmdnn.isa.elements import element_of
+from asmdnn.isa.elements import BYTE_PAIRS, element_of
 from asmdnn.isa.vector import Lanes, Row, Vector
 from asmdnn.types import s8
 
 BYTE_BITS: Final = 8
 LOW_BYTES: Final = 0x00FF00FF
+STARTED: Final = 4  # instructions in a cycle, loads too, where multiplies and additions take turns, on a Zen 3
 
 
 class WidenedDot(F32Dot):
@@ -30,8 +31,8 @@ class WidenedDot(F32Dot):
         element_of(self.types.weights).load(self.v, row[0], at, part)
 
 
-class S32Dot(Dot):
-    """Products and sums modulo 2^32."""
+class SteppedDot(Dot):
+    """A product in a register of its own, which is added to the sums."""
 
     is_native: ClassVar[bool] = False
     reads_memory: ClassVar[bool] = False
@@ -41,16 +42,20 @@ class S32Dot(Dot):
         {16: {1: 11, 2: 5, 4: 2, 8: 1}, 32: {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}
     )
 
+    def product(self, x: Register, copy: Register, row: Register | Pointer) -> None:
+        """x = copy . row."""
+        raise NotImplementedError
+
     def accumulate(self, acc: Register, copy: Row, row: Row | Sequence[Pointer], spare: Register) -> None:
-        self.asm.VPMULLD(spare, copy[0], row[0])
+        self.product(spare, copy[0], row[0])
         self.asm.VPADDD(acc, acc, spare)
 
     def outer_product(
         self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, group_bytes: int = GROUP_BYTES
     ) -> None:
         copy, product = spare[:2]
-        for sums, element in zip(acc, column, strict=True):
-            self.broadcast(copy, element)
+        for sums, group in zip(acc, column, strict=True):
+            self.broadcast(copy, group, group_bytes)
             for x, factor in zip(sums, row, strict=True):
                 self.accumulate(x, (copy,), (factor,), product)
 
@@ -62,6 +67,32 @@ class S32Dot(Dot):
         for x, (part, at) in zip(acc, weights, strict=True):
             self.load(row, part, at)
             self.accumulate(x, (copy,), row, product)
+
+
+class S32Dot(SteppedDot):
+    """Products and sums modulo 2^32."""
+
+    def product(self, x: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VPMULLD(x, copy, row)
+
+
+class PairsDot(SteppedDot):
+    """Pairs of words, which src is in memory, and of bytes, which become words as they are loaded.
+
+    6 x 2 sums leave no register for the mask of a tail: weights are in panels, whose padding is multiplied.
+    """
+
+    blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType({16: {1: 12, 2: 6, 4: 2, 8: 1}})
+
+    @classmethod
+    def busy_cycles(cls, rows: int, vectors: int) -> float:
+        return (2 * rows * vectors + rows + 2 * vectors) / STARTED
+
+    def load(self, row: Row, part: Lanes, at: Pointer) -> None:
+        BYTE_PAIRS.lanes(self.v, part).load(row[0], at)
+
+    def product(self, x: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VPMADDWD(x, copy, row)
 
 
 class WordsDot(Dot):
@@ -79,6 +110,10 @@ class WordsDot(Dot):
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
         {16: {1: 9, 2: 4, 4: 1, 8: 1}, 32: {1: 22, 2: 12, 4: 5, 8: 1, 16: 1}}
     )
+
+    @classmethod
+    def busy_cycles(cls, rows: int, vectors: int) -> float:
+        return (4 * rows * vectors + 3 * rows + 4 * vectors) / STARTED
 
     def __init__(self, types: Types, v: Vector) -> None:
         super().__init__(types, v)

@@ -16,7 +16,7 @@ from asmdnn.isa.pieces import low_part
 from asmdnn.isa.small_floats import CODED, F8E4M3, F8E5M2
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import f32_level
-from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
+from asmdnn.types import DataType, bf16, f16, f32, s8, s16, s32, u8
 
 BF16_ROUND, BF16_QUIET = 0x7FFF, 0x400000
 DENORMAL_CLASS: Final = 0x20  # of VFPCLASSPS
@@ -85,6 +85,28 @@ class S8(Integer):
 
 class U8(Integer):
     dtype, limits = u8, (0.0, 255.0)
+
+
+class S16(Integer):
+    """Bytes that are multiplied as words, in scratch."""
+
+    dtype, limits, signed = s16, (-32768.0, 32767.0), True
+
+    def spread(self, asm: Assembler, x: Register, source: Register | Pointer) -> None:
+        asm.VPMOVSXWD(x, source)
+
+    def pack(self, v: Vector, x: Register, spare: Sequence[Register]) -> None:
+        self.truncate(v, x)
+
+
+class BytePairs(Bits):
+    """Two s8, as two words in a lane."""
+
+    def __init__(self) -> None:
+        self.dtype = DataType("s8s8", 2 * s8.size_bytes, "<u2")
+
+    def spread(self, asm: Assembler, x: Register, source: Register | Pointer) -> None:
+        asm.VPMOVSXBW(x, source)
 
 
 class F16(Element):
@@ -220,7 +242,9 @@ def narrowing_level(kind: str, isa: str) -> str:
 
 
 _NUMBERS: Final[tuple[Element, ...]] = (F32(), S32(), Bf16(), F16(), S8(), U8(), F8E5M2(), F8E4M3())
-_ELEMENTS: Final[dict[str, Element]] = {each.name: each for each in (*_NUMBERS, *CODED, Bits(4), Bits(2), Bits(1))}
+_OTHERS: Final = (*CODED, S16(), Bits(4), Bits(2), Bits(1))
+_ELEMENTS: Final[dict[str, Element]] = {each.name: each for each in (*_NUMBERS, *_OTHERS)}
+BYTE_PAIRS: Final = BytePairs()
 NUMBERS: Final = tuple(each.name for each in _NUMBERS)  # the types but for plain bits
 _NATIVE: Final[dict[str, tuple[tuple[Isa, Element], ...]]] = {
     "bf16": ((AVX512_CORE_BF16, NativeBf16()),),

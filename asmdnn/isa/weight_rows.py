@@ -1,8 +1,8 @@
 """Rows of plain weights, as a dot product takes them: a row holds one element of k of each column.
 
 Where a group is one element, a row is what the dot multiplies.  Else the rows of a group are interleaved in registers,
-with as many vectors of columns as a group has elements: a vector of bytes from each of 4 rows becomes 4 vectors of
-groups.  Interleaving works within 16 bytes, so lanes are brought into an order first with which columns end up in their
+with as many registers of columns as a group has elements: a register of bytes from each of 4 rows becomes 4 of groups.
+Interleaving works within 16 bytes, so lanes are brought into an order first with which columns end up in their
 own.
 """
 
@@ -93,13 +93,18 @@ class JoinedRows(WeightRows):
     def unarranged(
         self, places: Sequence[Pointer], vectors: int, columns: int
     ) -> Iterator[tuple[int, Sequence[Register]]]:
-        """The same as a vector of groups lies in panels."""
-        width, size = self.dot.types.group * self.v.lanes, self.dot.types.weights.size_bytes
-        for first in range(0, vectors, self.dot.types.group):
-            count = min(width, columns - first * self.v.lanes)
-            self.load([x.shifted(first * self.v.lanes * size) for x in places], count * size)
+        """The same in registers as groups lie in panels: of small ones a register has several vectors."""
+        lanes, size, each = self.v.lanes, self.dot.types.weights.size_bytes, self.vectors_of_register
+        at_once = self.dot.types.group * each
+        for first in range(0, vectors, at_once):
+            count = min(at_once * lanes, columns - first * lanes)
+            self.load([x.shifted(first * lanes * size) for x in places], count * size)
             found, self.free = self.interleaved()
-            yield first, found[: vectors - first]
+            yield first, found[: -(-(vectors - first) // each)]
+
+    @property
+    def vectors_of_register(self) -> int:
+        return GROUP_BYTES // self.dot.types.weights_bytes
 
     def load(self, places: Sequence[Pointer], count: int) -> None:
         """`count` bytes of each row, in the order; zeros for rows that there are not."""
@@ -117,8 +122,9 @@ class JoinedRows(WeightRows):
         asm = self.v.asm
         if len(self.rows) == 2:
             (first, second), (joined,) = self.rows, self.joined
-            asm.VPUNPCKLWD(joined, first, second)
-            asm.VPUNPCKHWD(first, first, second)
+            of_bytes = self.dot.types.weights.size_bytes == 1
+            (asm.VPUNPCKLBW if of_bytes else asm.VPUNPCKLWD)(joined, first, second)
+            (asm.VPUNPCKHBW if of_bytes else asm.VPUNPCKHWD)(first, first, second)
             return [joined, first], (second, second)
         (first, second, third, fourth), (low, other) = self.rows, self.joined
         asm.VPUNPCKLBW(low, first, second)

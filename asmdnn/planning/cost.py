@@ -1,14 +1,17 @@
 """Expected cycles of register blocks that multiply and accumulate.
 
-A step of depth of a block of m rows x n vectors takes the largest of three: m * n multiplies on two ports, m + n loads
-on two ports, and the latency of a multiply that waits for the one before.  Added to this is the traffic of the
+A step of depth of a block of m rows x n vectors takes the largest of three: what a dot product keeps ports busy, which
+are m * n multiplies on two ports if it is one instruction, m + n loads on two ports, and the latency of a multiply that
+waits for the one before.  Added to this is the traffic of the
 weights, which stream from L2 for every tile: a wide block costs less.  Both ISA levels have these port counts.
 """
 
+from asmdnn.isa.dot import Dot
+from asmdnn.isa.dot_native import F32Dot
 from asmdnn.planning.tuning import PhaseTuning
 
 
-def step_cycles(rows: int, vectors: int, lanes: int, tuning: PhaseTuning) -> float:
-    """Cycles for one step of depth (an input channel, a row of weights) of a block."""
+def step_cycles(rows: int, vectors: int, lanes: int, tuning: PhaseTuning, dot: type[Dot] = F32Dot) -> float:
+    """Cycles for one step of depth (a group of input channels, a row of weights) of a block."""
     stream = tuning.weights_stream_cycles * vectors * lanes / 8
-    return max(rows * vectors / 2, (rows + vectors) / 2, tuning.latency_cycles) + stream
+    return max(dot.busy_cycles(rows, vectors), (rows + vectors) / 2, tuning.latency_cycles) + stream

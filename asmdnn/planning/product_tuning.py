@@ -67,7 +67,7 @@ class ProductTuning:
     most_stream_bytes: int = 1 << 24  # but not further
     half_weights_rows: int = 2  # of src are as fast as weights come, which are f16 or bf16 where f32 may be rounded
     bf16_cycles: float = 1.0  # of FMA, that VDPBF16PS takes for a pair: with more than 2, plans weigh f32 in its place
-    words_cycles: float = 2.8  # of FMA, that four bytes of k take as words: 2.8 to 3.1 where plans count 1, on a Zen 3
+    words_cycles: int = 1000  # that words instead of bytes must save beside the phase that makes them: scratch, a call
     amx_rows: int = 16  # fewer are left to vectors: beside one, 16 are the fewest that were measured
     amx_call_cycles: int = 1050  # that a call's configuration of tiles costs
     amx_call_share: float = 8.0  # times that, calls are long at least, by several panels if rows are few

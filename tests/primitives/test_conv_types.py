@@ -55,8 +55,8 @@ def test_sums_of_bytes_are_exact(level: str, src: dnn.DataType, shape: str) -> N
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("has_zero_point", [True, False])
-@pytest.mark.parametrize("shape", ["padding", "groups"])
-def test_packed_weights_have_their_sums_after_them(shape: str, has_zero_point: bool) -> None:
+@pytest.mark.parametrize(("shape", "name"), [("padding", "words+direct:avx2"), ("groups", "direct:avx2")])
+def test_packed_weights_have_their_sums_after_them(shape: str, name: str, has_zero_point: bool) -> None:
     """In a format that can be passed again, also where nothing needs sums; plain panels serve as well."""
     text, tags = SHAPES[shape]
     point = dnn.Attr(zero_points={"src": 0})
@@ -70,7 +70,7 @@ def test_packed_weights_have_their_sums_after_them(shape: str, has_zero_point: b
     for weights in (summed, summed.storage):
         attr = point if has_zero_point else dnn.Attr()
         pd = dnn.primitive_desc(replace(case.desc(), weights=weights), attr, engine)
-        assert (pd.implementation, pd.plan.tensors["weights"]) == ("direct:avx2", weights)
+        assert (pd.implementation, pd.plan.tensors["weights"]) == (name, weights)
         assert np.array_equal(computed(pd, data), wanted)
 
 

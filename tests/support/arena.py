@@ -12,11 +12,12 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.types import DataType, bf16, f8_e4m3, f8_e5m2, f32, s8, s32, u8
+from asmdnn.types import DataType, bf16, f8_e4m3, f8_e5m2, f32, s8, s16, s32, u8
 
 POISON, DST_POISON = np.uint32(0x7FC0DEAD), np.uint32(0x7FC0BEEF)  # NaN that no arithmetic makes; told apart if copied
 SMALL_POISON = {2: np.uint16(0x7FDE), 1: np.uint8(0xA5)}  # of elements of 2 bytes, NaN in bf16, and of 1
 FLOAT8 = {f8_e5m2: ml_dtypes.float8_e5m2, f8_e4m3: ml_dtypes.float8_e4m3fn}
+LIMITS = {u8: (0, 255), s8: (-128, 127), s16: (-128, 255)}  # of integers that are multiplied
 BF16_SHIFT = np.uint32(16)
 REACH_BYTES = 1 << 16  # on either side of a pointer
 
@@ -89,12 +90,11 @@ def elements(
 ) -> Elements:
     """Multiples of 4 up to 16, for which all sums here are exact in f32; or numbers in [-1, 1).
 
-    Of u8 and s8 anything that they have, and of s32 integers, whatever is asked for.
+    Of u8 and s8 anything that they have, of s16 what both have, and of s32 integers, whatever is asked for.
     """
     count = 2 * REACH_BYTES // kind.size_bytes
-    if kind in (u8, s8):
-        limits = np.iinfo(kind.numpy)
-        return Elements(np.float64(random.integers(limits.min, limits.max, count, endpoint=True)), kind, result)
+    if kind in LIMITS:
+        return Elements(np.float64(random.integers(*LIMITS[kind], count, endpoint=True)), kind, result)
     values = numbers(integers or kind == s32)
     first = int(random.integers(len(values) - count))
     piece = values[first : first + count].copy()

@@ -22,7 +22,8 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, PREFETCHED, WEIGHTS
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_class, dot_of
+from asmdnn.isa.dense import QUARTER_BYTES
+from asmdnn.isa.dot import F32, Types, dot_class, dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
@@ -41,7 +42,7 @@ def most_summed(isa: str, types: Types) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PackSpec:
-    """Everything that the code of the kernel depends on; depth > 0, columns > 0; weights that dots do not widen."""
+    """Everything that the code of the kernel depends on; depth > 0, columns > 0; floats are not widened."""
 
     isa: str
     depth: int
@@ -63,9 +64,13 @@ class PackSpec:
         """Of a row of groups."""
         return -(-self.columns // lanes_of(self.isa))
 
+    @property
+    def vector_bytes(self) -> int:
+        return self.types.weights_bytes * lanes_of(self.isa)
+
     def footprint(self) -> Footprint:
         rows = (k * self.row_bytes for k in range(self.depth))
-        vector_bytes, groups = GROUP_BYTES * lanes_of(self.isa), len(self.types.groups_of(self.depth))
+        vector_bytes, groups = self.vector_bytes, len(self.types.groups_of(self.depth))
         writes = []
         for first in range(0, self.vectors, self.panel_vectors):
             begin, width = first // self.panel_vectors * self.panel_bytes, min(self.panel_vectors, self.vectors - first)
@@ -90,7 +95,7 @@ class PackSpec:
                 with asm.loop(left, "rows"):
                     code.rows(self.types.group)
                     asm.ADD(code.source, self.types.group * self.row_bytes)
-                    asm.ADD(code.panels, self.panel_vectors * code.v.bytes)
+                    asm.ADD(code.panels, self.panel_vectors * self.vector_bytes)
             if cut:
                 code.rows(cut)
             if self.sums:
@@ -131,11 +136,12 @@ class PackCode:
             self.prefetch(row)
         if spec.types.group > 1:
             places = [mem(self.source, row * spec.row_bytes) for row in range(count)]
-            for first, vectors in self.joined.unarranged(places, spec.vectors, spec.columns):
-                for j, x in enumerate(vectors, first):
-                    v.store(self.place(j), x)
+            each = self.joined.vectors_of_register
+            for first, registers in self.joined.unarranged(places, spec.vectors, spec.columns):
+                for i, x in enumerate(registers):
+                    self.store(first + i * each, min(each, spec.vectors - first - i * each), x)
                     if spec.sums:
-                        self.joined.dot.multiply(self.sums[j], self.shifts, x)
+                        self.joined.dot.multiply(self.sums[first + i], self.shifts, x)
             return
         for first in range(0, spec.vectors, len(self.data)):
             some = range(first, min(first + len(self.data), spec.vectors))
@@ -166,7 +172,17 @@ class PackCode:
     def place(self, j: int) -> Pointer:
         """The destination of vector j of a row of groups."""
         panel, within = divmod(j, self.spec.panel_vectors)
-        return mem(self.panels, panel * self.spec.panel_bytes + within * self.v.bytes, size=self.v.bytes)
+        size = self.spec.vector_bytes
+        return mem(self.panels, panel * self.spec.panel_bytes + within * size, size=size)
+
+    def store(self, first: int, vectors: int, x: Register) -> None:
+        """A register of vectors: together, where a panel has all of them, else one after the other."""
+        spec, size = self.spec, self.spec.vector_bytes
+        if vectors * size == self.v.bytes and spec.panel_vectors % vectors == 0:
+            self.v.store(self.place(first).sized(self.v.bytes), x)
+            return
+        for i in range(vectors):
+            self.joined.dense.store(self.place(first + i), x, size, i * size // QUARTER_BYTES)
 
     def prefetch(self, row: int) -> None:
         """Prefetch the lines of a row further down; where rows are not aligned to lines, also the line of its last

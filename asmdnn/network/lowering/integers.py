@@ -6,7 +6,6 @@ import numpy as np
 
 from asmdnn.errors import AsmdnnError
 from asmdnn.isa.dot import U8S8, dot_class
-from asmdnn.isa.vectors import lanes_of
 from asmdnn.network.descriptors import STORED
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
@@ -16,11 +15,10 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
-from asmdnn.types import INTEGERS8, DataType
+from asmdnn.types import DataType
 
 FormatPath = Callable[[Steps, Group], None]
 SHIFT = 128  # between uint8 and int8
-MULTIPLIES = 2  # of vectors in a cycle
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,18 +115,13 @@ def cheapest_way(steps: Steps, group: Group, ways: Sequence[FormatPath], takes_f
 
 
 def expected_cycles(pd: PrimitiveDesc, engine: Engine) -> float:
-    """Of a plan, which counts a multiply of four bytes as one of f32 wherever it is, and with the weights that L2 does
-    not hold, whose bytes are what ways differ in most."""
+    """Of a plan, and with the weights that L2 does not hold, whose bytes are what ways differ in most."""
     tensors, plan = pd.plan.tensors, pd.plan
     if "weights" not in tensors or not multiplies_words(engine):
         return plan.cycles
-    src, weights, dst = (tensors[name] for name in ("src", "weights", "dst"))
+    weights = tensors["weights"]
     far = weights.size_bytes / engine.tuning.winograd.far_bytes_per_cycle * (weights.size_bytes > engine.l2_bytes)
-    if not {src.dtype, weights.dtype} <= {*INTEGERS8}:
-        return plan.cycles + far
-    products = dst.nelems() * weights.nelems() // max(1, dst.dims[1])
-    multiplies = products / (U8S8.group * lanes_of(engine.isa))
-    return plan.cycles + far + (engine.tuning.products.words_cycles - 1) * multiplies / MULTIPLIES
+    return plan.cycles + far
 
 
 def multiplies_words(engine: Engine) -> bool:

@@ -19,10 +19,10 @@ from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.post_ops import Binary, ElementwisePostOp, Sum
 from asmdnn.primitives.shapes.formats import dense_like, of_type
 from asmdnn.records import dataclass
-from asmdnn.types import DataType, f32, s8, s32, u8
+from asmdnn.types import DataType, f32, s8, s16, s32, u8
 
 BIAS = "bias"
-INTEGERS = (u8, s8, s32)  # which have zero points
+INTEGERS = (u8, s8, s16, s32)  # which have zero points
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,10 +115,10 @@ def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> RowKer
 
 def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:
     """Raises Refused where a direct convolution is expected to be faster."""
-    lanes, tuning = lanes_of(engine.isa), engine.tuning
+    tuning = engine.tuning
     own = expected_cycles(g, spec, tuning.convolution)
     tiling = choose_tiling(g, engine.isa, blocks_of(g.types, engine.isa), tuning)
-    other = ImageModel(g, lanes, tuning).cycles(tiling)
+    other = ImageModel(g, engine.isa, tuning).cycles(tiling)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
 

@@ -159,7 +159,7 @@ def vector_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
     lanes, tuning, total = lanes_of(engine.isa), engine.tuning, 0.0
     for part in parts:
         padded = replace(part, oc_stored=lanes)
-        total += ImageModel(padded, lanes, tuning).cycles(choose_tiling(padded, engine.isa, (1,), tuning))
+        total += ImageModel(padded, engine.isa, tuning).cycles(choose_tiling(padded, engine.isa, (1,), tuning))
     return total
 
 

@@ -41,7 +41,7 @@ def words(desc: ConvolutionForward) -> Words:
 
 
 BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
-DIRECT = (grouped.plans, few_inputs.plans, few_outputs.plans, direct.plan, *BETWEEN)
+DIRECT = (grouped.plans, few_inputs.plans, few_outputs.plans, reordered.plan_words, direct.plan, *BETWEEN)
 SINGLE = with_widening(
     *with_roundings(
         winograd.unless_demanded(pointwise_tiles.plans),

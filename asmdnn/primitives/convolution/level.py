@@ -33,8 +33,8 @@ class Fit(Generic[Desc]):
     @property
     def cycles(self) -> float:
         """Expected, of an image."""
-        lanes, tuning = lanes_of(self.engine.isa), self.engine.tuning
-        return sum(ImageModel(g, lanes, tuning).cycles(tiling) for g, tiling in self.parts)
+        isa, tuning = self.engine.isa, self.engine.tuning
+        return sum(ImageModel(g, isa, tuning).cycles(tiling) for g, tiling in self.parts)
 
 
 def fastest(desc: Desc, engine: Engine, fit: Callable[[Desc, Engine], Fit[Desc]]) -> Fit[Desc]:

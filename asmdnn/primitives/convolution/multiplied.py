@@ -10,7 +10,9 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.types import FLOATS, INTEGERS8, DataType, f32, s32
+from asmdnn.types import FLOATS, INTEGERS8, DataType, f32, s16, s32
+
+INTEGERS = (*INTEGERS8, s16)  # words in scratch
 
 
 def types_of(desc: ConvolutionDesc) -> Types:
@@ -20,8 +22,8 @@ def types_of(desc: ConvolutionDesc) -> Types:
 
 @cache  # planning asks many times
 def summed(src: DataType, weights: DataType) -> Types:
-    """Products of bytes are summed as s32, all others as f32."""
-    return Types(src, weights, s32 if src in INTEGERS8 and weights in INTEGERS8 else f32)
+    """Products of integers are summed as s32, all others as f32."""
+    return Types(src, weights, s32 if src in INTEGERS and weights in INTEGERS8 else f32)
 
 
 def level_of(types: Types, engine: Engine) -> Engine:

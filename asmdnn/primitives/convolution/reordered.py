@@ -2,15 +2,17 @@
 weights.  Each implementation brings some of the tensors into the formats that direct convolution prefers."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.dot import f32_dot_level, multiplied
+from asmdnn.isa.dot import f32_dot_level, multiplied, words_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import check_zero_points
 from asmdnn.primitives.convolution import direct
+from asmdnn.primitives.convolution.by_words import words_that_pay
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.convolution.multiplied import are_bytes_by_floats, types_of
 from asmdnn.primitives.core.engine import Engine
@@ -20,6 +22,8 @@ from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
 from asmdnn.types import f32
 
+WORDS = (("words", ("src",)),)
+PACKED_WORDS = (("pack+words", ("weights", "src")),)
 WIDENED = (("widen", ("src",)),)  # what is brought into another type
 BETWEEN_REORDERS = (  # what is brought into the formats that the kernels prefer, best first
     ("reorder", ("src", "dst")),
@@ -32,6 +36,15 @@ BETWEEN_REORDERS = (  # what is brought into the formats that the kernels prefer
 def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Pack the weights into scratch, and convolve."""
     return between_reorders("pack+direct", ("weights",), desc, attr, engine, direct.planned)
+
+
+def plan_words(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """Bring src of bytes into scratch as words, where the level multiplies these and that pays; else nothing."""
+    if words_of(types_of(desc), engine.isa):
+        with_sums = partial(direct.planned_parts, parts=direct.one_part, has_sums=True)
+        yield from ways_around("direct", desc, attr, engine, with_sums, WORDS)
+        plain = not (desc.weights.is_any or desc.weights.inner_blocks)  # panels of bytes serve as they are
+        yield from ways_around("direct", desc, attr, engine, direct.planned, PACKED_WORDS * plain)
 
 
 def plan_widened(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -72,7 +85,7 @@ def between_reorders(
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     check_zero_points(attr, given, starts=True)  # by the types that are passed, which may be widened inside
-    wanted = {role: multiplied_format(role, desc, engine.isa) for role in roles}
+    wanted = {role: multiplied_format(role, desc, engine) for role in roles}
     inner = planned(desc.with_formats(wanted), attr, engine)
     passed = {role: given[role] for role in roles if not given[role].is_any}
     if "src" in roles and given["src"].is_any:
@@ -122,14 +135,15 @@ def ways_around(
             yield Refusal(f"{word}+{name}:{f32_dot_level(engine.isa)}", str(reason))
 
 
-def multiplied_format(role: str, desc: ConvolutionDesc, isa: str) -> MemoryDesc:
-    """Any format; of src, with the type that a level multiplies by these weights, or bytes that kernels read into f32.
-    Raises Refused if there is none."""
+def multiplied_format(role: str, desc: ConvolutionDesc, engine: Engine) -> MemoryDesc:
+    """Any format; of src, with the type that a level multiplies by these weights, fastest, or bytes that kernels read
+    into f32.  Raises Refused if there is none."""
     tensor = desc.tensors()[role]
     if role != "src" or are_bytes_by_floats(types_of(desc)):
         return any_format(tensor)
     try:
-        return MemoryDesc(tensor.dims, multiplied(tensor.dtype, desc.weights.dtype, isa).src, "any")
+        types = words_that_pay(desc, engine) or multiplied(tensor.dtype, desc.weights.dtype, engine.isa)
+        return MemoryDesc(tensor.dims, types.src, "any")
     except Unimplemented as reason:
         raise Refused(str(reason)) from None
 

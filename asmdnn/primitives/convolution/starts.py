@@ -15,7 +15,7 @@ from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, TapGroup, blocks_of
 from asmdnn.generators.dot.starts import ARGUMENTS as START_ARGUMENTS
 from asmdnn.generators.dot.starts import StartsSpec
-from asmdnn.isa.dot import GROUP_BYTES, U8S8, dot_class, dot_level
+from asmdnn.isa.dot import U8S8, Types, dot_class, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
@@ -31,11 +31,11 @@ from asmdnn.primitives.convolution.taps import TAP_CHANNELS, rows_of_panel, weig
 from asmdnn.primitives.convolution.tiles import Pattern
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass, field, replace
-from asmdnn.types import s32
+from asmdnn.types import INTEGERS8, s32
 
 SUMS, STARTS, ONES, POSITIONS, SETS = "weights sums", "starts", "ones", "positions", "sets of positions"
 MOST_VECTORS = 4  # of starts made by one call
-EIGHT_ONES = 0x0101010101010101
+ONES_BYTES = 8
 
 
 ZERO_POINTS = "src_zero_points"
@@ -106,12 +106,13 @@ class Starts:
     def planned(self, plan: Plan, group_bytes: int, tuning: Tuning) -> Plan:
         """`plan`, whose kernels start from these, after what makes them; group_bytes: of the weights of a group."""
         lists, taps = self.lists(), [] if self.packed else self.taps()
+        ones = np.ones(ONES_BYTES // self.summed.src.size_bytes, self.summed.src.numpy)
         constants = {SETS: np.concatenate(lists)}
         scratch = {SUMS: self.g.packed_positions * self.row_bytes, STARTS: len(self.sets) * self.row_bytes}
         if self.packed:
             sums = self.brought(self.packed, tuning)
         else:
-            constants |= {ONES: np.array([EIGHT_ONES]), POSITIONS: np.concatenate(taps)}
+            constants |= {ONES: ones.view(np.int64), POSITIONS: np.concatenate(taps)}
             sums = [self.sums(begins(taps), group_bytes, tuning.phases)]
         phases = (*sums, self.starts(begins(lists), tuning.phases), *plan.phases)
         return replace(
@@ -133,13 +134,18 @@ class Starts:
         return list(reorder_phases(src, dst, ("weights", SUMS), tuning, isa=self.isa))
 
     @property
+    def summed(self) -> Types:
+        """Of products with ones, which are bytes that no level shifts, or words."""
+        return U8S8 if self.g.types.src in INTEGERS8 else self.g.types
+
+    @property
     def positions(self) -> list[int]:
         """How many the calls sum that sum weights."""
-        return balanced(self.g.packed_positions, blocks_of(U8S8, self.isa)[self.width // lanes_of(self.isa)])
+        return balanced(self.g.packed_positions, blocks_of(self.summed, self.isa)[self.width // lanes_of(self.isa)])
 
     def taps(self) -> list[Int64]:
         """The tap list of each of these calls: of every position runs of channels, all of them times ones."""
-        rows, row_bytes = weights_rows(self.g.steps, self.g.parts), GROUP_BYTES * self.width
+        rows, row_bytes = weights_rows(self.g.steps, self.g.parts), self.summed.weights_bytes * self.width
         steps = np.arange(0, rows * -(-self.g.steps // rows), min(rows, TAP_CHANNELS))
         found, first = [], 0
         for count in self.positions:
@@ -162,13 +168,14 @@ class Starts:
         group, panel, call = (x.ravel() for x in np.indices(shape))
         first = np.cumsum([0, *counts[:-1]])[call]
         columns = {
-            "weights": group * group_bytes + panel * rows_of_panel(g) * GROUP_BYTES * self.width,
+            "weights": group * group_bytes + panel * rows_of_panel(g) * self.summed.weights_bytes * self.width,
             "dst": first * self.row_bytes + s32.size_bytes * (group * self.group_columns + panel * self.width),
             "taps": taps[call],
         }
         records = records_of(ARGUMENTS, columns, np.array([specs[count] for count in self.positions])[call])
         vectors = self.width // lanes_of(self.isa)
-        of_position = g.steps * step_cycles(1, vectors, lanes_of(self.isa), tuning)
+        dot = dot_class(self.summed, self.isa)
+        of_position = g.steps * step_cycles(1, vectors, lanes_of(self.isa), tuning, dot)
         cycles = tuning.call_cycles + counts[call] * of_position
         places = {"src": View(ONES), "weights": View("weights"), "dst": View(SUMS), "taps": View(POSITIONS)}
         views = tuple(places.get(name, NOTHING) for name in ARGUMENTS)
@@ -178,17 +185,17 @@ class Starts:
         """A tile with a pixel for each position, all of which read the same ones."""
         lanes, run = lanes_of(self.isa), min(TAP_CHANNELS, weights_rows(self.g.steps, self.g.parts))
         return ConvTileSpec(
-            isa=dot_level(U8S8, self.isa),
+            isa=dot_level(self.summed, self.isa),
             vectors=self.width // lanes,
             channels=self.width,
             src_pixel_bytes=(0,) * positions,
             src_channel_bytes=0,
-            weights_row_bytes=GROUP_BYTES * self.width,
+            weights_row_bytes=self.summed.weights_bytes * self.width,
             dst_pixel_bytes=self.row_bytes,
             dst_vector_bytes=s32.size_bytes * lanes,
             whole_vectors=True,
-            groups=tuple(TapGroup((p,), run * U8S8.group) for p in range(positions)),
-            types=U8S8,
+            groups=tuple(TapGroup((p,), run * self.summed.group) for p in range(positions)),
+            types=self.summed,
         )
 
     def starts(self, lists: Int64, tuning: PhaseTuning) -> Phase:

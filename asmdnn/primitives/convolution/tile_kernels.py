@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.isa.dot import dot_class
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import Depth
@@ -61,7 +62,8 @@ class TileKernels:
     def of(self, depth: Depth, patterns: Sequence[Pattern], taps: Sequence[Sequence[ConvTaps]], panels: int) -> Table:
         """For every panel and pattern, whose taps are given: the number of the spec, and the cycles that a call is
         expected to take."""
-        lanes, tuning, group = self.lanes, self.engine.tuning.phases, self.g.types.group
+        lanes, tuning, types = self.lanes, self.engine.tuning.phases, self.g.types
+        dot = dot_class(types, self.engine.isa)
         last = self.tiling.vectors * lanes * (panels - 1)
         numbers, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
         variants = [(slice(panels - 1, panels), last)] + [(slice(0, panels - 1), 0)] * (panels > 1)
@@ -71,8 +73,8 @@ class TileKernels:
                 numbers[users, p] = self.specs.setdefault(spec, len(self.specs))
                 steps = (
                     t.count
-                    * -(-t.group.channels // group)
-                    * step_cycles(len(t.group.pixels), spec.vectors, lanes, tuning)
+                    * -(-t.group.channels // types.group)
+                    * step_cycles(len(t.group.pixels), spec.vectors, lanes, tuning, dot)
                     for t in groups
                 )
                 cycles[users, p] = tuning.call_cycles + sum(steps)

@@ -5,6 +5,7 @@ from functools import lru_cache
 from math import prod
 
 from asmdnn.generators.dot.conv_shape import blocks_of
+from asmdnn.isa.dot import dot_class
 from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
@@ -40,7 +41,7 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tu
         if vectors in widths and (vectors == 1 or g.dst.channel(lanes) <= NEAR_BYTES)
         for rows in strip_heights(g, tuning.convolution.strip_pixels)
     ]
-    image, worth = ImageModel(g, lanes, tuning), tuning.convolution.worth_a_kernel
+    image, worth = ImageModel(g, isa, tuning), tuning.convolution.worth_a_kernel
     return min(candidates, key=lambda t: image.cycles(t) * (worth if t.strip_rows == 1 else 1))
 
 
@@ -62,10 +63,11 @@ def reach_bytes(g: ConvGeometry, rows: int) -> int:
 class ImageModel:
     """Expected cycles of an image, whatever its tiling; what tilings have in common is found once."""
 
-    def __init__(self, g: ConvGeometry, lanes: int, tuning: Tuning) -> None:
-        self.g, self.lanes, self.conv_tuning = g, lanes, tuning.convolution
+    def __init__(self, g: ConvGeometry, isa: str, tuning: Tuning) -> None:
+        self.g, self.lanes, self.conv_tuning = g, lanes_of(isa), tuning.convolution
+        self.dot = dot_class(g.types, isa)
         self.steps, self.depth = g.steps, g.steps * g.positions
-        self.pixels, self.vectors = (g.rows, g.width), -(-g.oc_stored // lanes)
+        self.pixels, self.vectors = (g.rows, g.width), -(-g.oc_stored // self.lanes)
         self.streamed = tuning.phases
         self.near = without_stream(self.streamed)
         self.read: dict[int, int] = {}
@@ -83,7 +85,7 @@ class ImageModel:
                 stream = self.conv_tuning.source_stream_cycles * self.source_bytes(pixels) / STREAM_BYTES
                 each = streamed.call_cycles + stream
                 for count, vectors in ((panels, t.vectors), (bool(last), last)):
-                    multiplied = self.depth * step_cycles(pixels, vectors, self.lanes, streamed)
+                    multiplied = self.depth * step_cycles(pixels, vectors, self.lanes, streamed, self.dot)
                     total += times * tiles * count * (multiplied + each)
         return total
 

@@ -7,7 +7,7 @@ several streams of them are read at a time, and there are enough accumulators to
 from functools import lru_cache
 from math import prod
 
-from asmdnn.isa.dot import Types, blocks_of
+from asmdnn.isa.dot import Types, blocks_of, dot_class
 from asmdnn.isa.lines import L1_SETS_BYTES, LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.cost import step_cycles
@@ -89,7 +89,7 @@ def fastest_block(
 
     panels: vectors of those that tiles read (0: none), and whether the tiles pack them.  most: rows of a block.
     """
-    (m, n, k), (panel, packs), lanes = sizes, panels, lanes_of(isa)
+    (m, n, k), (panel, packs), lanes, dot = sizes, panels, lanes_of(isa), dot_class(types, isa)
     least = 1  # vectors; a whole line of plain weights beyond L2, else it is loaded twice: 7 rows times 1024x1024
     if k * n > tuning.far_elements:  # take 1.25 times as long by 12x1
         least = min(-(-n // lanes), -(-LINE_BYTES // vector_bytes(isa)))
@@ -99,7 +99,7 @@ def fastest_block(
         total = 0.0
         for rows, times in runs_of(m, b.rows):
             for count, vectors in ((groups, b.vectors),) * bool(groups) + ((1, last),) * bool(last):
-                step = step_cycles(rows, vectors, lanes, phases)
+                step = step_cycles(rows, vectors, lanes, phases, dot)
                 if m > b.rows:  # weights are read from L2 again
                     step = max(step, tuning.reread_cycles * vectors * lanes / 8)
                 total += times * count * (k * step + phases.call_cycles)
@@ -118,7 +118,7 @@ def choose_splits(p: Product, target: Target) -> int:
     """Into how many parts the sum over k is cut to have work for more threads; 1 if there is enough."""
     block, tuning = choose_block(p, target), target.products
     tiles = -(-p.m // block.rows) * -(-p.n // (block.vectors * target.lanes))
-    cycles = p.k * target.step_cycles(min(p.m, block.rows), block.vectors) * tiles
+    cycles = p.k * target.step_cycles(min(p.m, block.rows), block.vectors, p.types) * tiles
     if p.types.sums != f32 or p.batch or tiles >= tuning.split_tiles or cycles < tuning.split_cycles:
         return 1
     return max(1, min(-(-tuning.few_tiles // tiles), p.k // tuning.least_split))

@@ -106,7 +106,7 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
         order = choose_order(*read, groups, len(sizes), target.l2_bytes, target.tuning.phases)
     chunk, items = -(-len(sizes) // order.chunks), [1] * (p.batch[-1] if p.batch else 0)
     if len(ranges) == 1 and p.batch and not p.post_op_operands and not target.tiled:
-        cycles = p.k * target.step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)))
+        cycles = p.k * target.step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)), p.types)
         items = choose_items(p, len(sizes) * groups, cycles, tuning)
     next_panel = groups > 1 and set(items) <= {1} and chunk <= target.tuning.phases.tiles_to_hide
     in_panels = isinstance(x, Panels) and block.vectors == block.panel_vectors

@@ -5,6 +5,7 @@ from functools import partial
 from math import prod
 
 from asmdnn.errors import Unimplemented
+from asmdnn.forking import importing
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_level
 from asmdnn.isa.lines import MAX_OFFSET
@@ -45,7 +46,7 @@ def plan(
     """What every strategy says to a product.  multipliers: whether tiles of AMX multiply, where there are any, or
     vectors.  types: of factors and sums; None: what the level multiplies of these tensors."""
     try:
-        types = types or multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
+        types = types or types_of(desc, engine)
     except Unimplemented as reason:
         yield from refusals(f32_level(engine.isa), str(reason))
         return
@@ -54,6 +55,17 @@ def plan(
         if level:
             job = partial(job_of, desc, attr, engine, types, tiled)
             yield from answers(job, level, TILE_STRATEGIES if tiled else STRATEGIES)
+
+
+def types_of(desc: MatMul, engine: Engine) -> Types:
+    """What the level multiplies of these tensors, fastest.  Raises Unimplemented."""
+    types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
+    if types.sums != s32:
+        return types
+    with importing():  # which other products do without
+        from asmdnn.primitives.products.words import as_words
+
+    return as_words(desc, types, engine)
 
 
 def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) -> Job:

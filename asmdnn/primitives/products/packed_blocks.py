@@ -39,7 +39,7 @@ def check_blocks(p: Product, target: Target) -> None:
     tuning, x = target.products, p.weights
     if isinstance(x, Panels):
         raise Refused("weights are in panels already")
-    if p.types.weights_bytes != GROUP_BYTES:
+    if p.types.group == 1 and p.types.weights_bytes != GROUP_BYTES:
         raise Refused(f"a thread packs what is multiplied as stored in panels, {x.dtype} is widened")
     if p.batch or not x.is_dense:
         raise Refused("weights are no single matrix of dense rows")

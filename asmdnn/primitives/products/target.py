@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.generators.functions.postops import Operand, PostOp
-from asmdnn.isa.dot import F32, Types, dot_level
+from asmdnn.isa.dot import F32, Types, dot_class, dot_level
 from asmdnn.isa.tiles import tile_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
@@ -75,9 +75,9 @@ class Target:
         """The same for vectors of a level."""
         return replace(self, isa=isa, tiled=False)
 
-    def step_cycles(self, rows: int, vectors: int) -> float:
+    def step_cycles(self, rows: int, vectors: int, types: Types) -> float:
         """Cycles for one step of k of a block of accumulators."""
-        return step_cycles(rows, vectors, self.lanes, self.tuning.phases)
+        return step_cycles(rows, vectors, self.lanes, self.tuning.phases, dot_class(types, self.isa))
 
 
 def target_of(engine: Engine, epilogue: Epilogue = NO_EPILOGUE, types: Types = F32, tiled: bool = False) -> Target:

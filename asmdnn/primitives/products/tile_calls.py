@@ -39,7 +39,7 @@ def calls_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]
             if target.tiled:
                 cycles[users, i] = int(call_cycles(rows, columns, spec.tile.steps, target.products))
                 continue
-            of_depth = spec.tile.steps * target.step_cycles(rows, spec.tile.vectors)
+            of_depth = spec.tile.steps * target.step_cycles(rows, spec.tile.vectors, cut.p.types)
             cycles[users, i] = items * (of_depth + target.call_cycles)
     return spec_of, cycles
 

@@ -22,6 +22,7 @@ from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec, across_of
+from asmdnn.generators.move.words import WIDENED, WordsSpec
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.elements import element_of, narrowing_level
 from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, lines_that_stay
@@ -43,7 +44,7 @@ Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
 Counted = TypeVar("Counted", RowsSpec, TransposeSpec, ConvertTransposeSpec, InterleaveSpec)
 Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
 Copies = RowsSpec | TransposeSpec | InterleaveSpec
-ReorderSpec = Copies | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
+ReorderSpec = Copies | WordsSpec | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,22 +192,22 @@ class Blocks:
             copied = RowsSpec(NARROWEST, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
             return self.cheapest(replace(copied, unrolled_bytes=self.tuning.unrolled_bytes))
         steps = ((rows.src, columns.src), (rows.dst, columns.dst), (scale_of(rows), scale_of(columns)))
+        block = (rows.extent, columns.extent, *steps)
         if pixels:
             conversion = BYTES if self.conversion.is_copy else self.conversion
-            return pixels(NARROWEST, conversion, rows.extent, columns.extent, *steps)
+            return pixels(NARROWEST, conversion, *block)
         if shape.transposes and element_of(self.conversion.dst).packs_lanes and not self.conversion.sum:
-            return ConvertNarrowSpec(
-                f32_level(self.isa), self.conversion, rows.extent, columns.extent, *steps, zero_rows=shape.zeros.rows
-            )
+            return ConvertNarrowSpec(f32_level(self.isa), self.conversion, *block, zero_rows=shape.zeros.rows)
         if shape.transposes:
-            return self.fewest(ConvertTransposeSpec(NARROWEST, self.conversion, rows.extent, columns.extent, *steps))
+            return self.fewest(ConvertTransposeSpec(NARROWEST, self.conversion, *block))
+        if self.conversion in WIDENED and (columns.src, columns.dst) == (src, dst):
+            return WordsSpec(NARROWEST, self.conversion, *block)
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         row_bytes = dst * columns.extent
         lines = (columns.dst, rows.dst) == (dst, row_bytes) and row_bytes % vector_bytes(NARROWEST) == 0
         whole = dst == f32.size_bytes  # elements are stored as registers hold them
         streaming = self.style.streams and whole and lines and not conversion.sum
-        more = (streaming, self.tuning.convert_ahead_bytes)
-        converted = ConvertSpec(NARROWEST, conversion, rows.extent, columns.extent, *steps, *more)
+        converted = ConvertSpec(NARROWEST, conversion, *block, streaming, self.tuning.convert_ahead_bytes)
         wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
         if wide.fits_joined and not self.conversion.is_copy:
             return replace(wide, joins=True, streaming=False)

@@ -19,18 +19,20 @@ from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.transpose import TransposeSpec
+from asmdnn.generators.move.words import WordsSpec
 from tests.generators.case import Case, Reference
 from tests.support.arena import REACH_BYTES, Bytes, constant_buffer
 from tests.support.octets import Octets, Places
 
-Converting = ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | ConvertInterleaveSpec | ConvertDeinterleaveSpec
+Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
+Converting = ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels | WordsSpec
 Float32 = npt.NDArray[np.float32]
 TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
 BITS = {"b8": np.uint8, "b16": np.uint16, "b32": np.uint32}
 FLOAT8 = {"f8_e5m2": ml_dtypes.float8_e5m2, "f8_e4m3": ml_dtypes.float8_e4m3fn}
 TYPES: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "s32": np.int32, "s8": np.int8, "u8": np.uint8}
-TYPES |= BITS | FLOAT8
-LIMITS = {"s32": (-(2**31), 2147483520), "s8": (-128, 127), "u8": (0, 255)}
+TYPES |= BITS | FLOAT8 | {"s16": np.int16}
+LIMITS = {"s32": (-(2**31), 2147483520), "s16": (-32768, 32767), "s8": (-128, 127), "u8": (0, 255)}
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 3e38, -3e38, 1e-40, 2147483520.0, 2147483648.0, 0.5, 1.5, 2.5, 127.5)
 
 

@@ -19,7 +19,7 @@ from asmdnn.generators.dot.skinny import SkinnySpec
 from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, SumOp
-from asmdnn.isa.dot import GROUP_BYTES, dot_class, unshifted_level
+from asmdnn.isa.dot import dot_class, unshifted_level
 from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
@@ -166,7 +166,7 @@ def pack_case(spec: PackSpec, random: np.random.Generator, integers: bool) -> Ca
             rows[i, : spec.columns] = memory["prefetched"].load(k * spec.row_bytes, spec.columns)
         for j, vector in enumerate(rows.T.reshape(-1, lanes * group)):
             panel, within = divmod(j, spec.panel_vectors)
-            at = panel * spec.panel_bytes + GROUP_BYTES * lanes * (step * spec.panel_vectors + within)
+            at = panel * spec.panel_bytes + spec.types.weights_bytes * lanes * (step * spec.panel_vectors + within)
             memory["weights"].store(at, vector)
     if spec.sums:
         rows = [memory["prefetched"].load(k * spec.row_bytes, spec.columns) for k in range(spec.depth)]
