@@ -89,6 +89,10 @@ class Element:
         """An f32 as a lane: rounded to nearest even, integers saturated, NaN the least of these."""
         return x
 
+    def narrowed_above(self, ops: Operations[V], x: V) -> V:
+        """The same of integers, but for what is below the least."""
+        raise NotImplementedError
+
     def lane(self, number: float) -> int:
         """The bits of a lane that holds the element nearest to a number."""
         return computed(self.narrowed, bits_of(number))

@@ -52,8 +52,11 @@ class Integer(Element):
         return ops.op("to_float", x)
 
     def narrowed(self, ops: Operations[V], x: V) -> V:
-        least, most = self.limits
-        return ops.op("to_int", ops.op("min", most, ops.op("max", x, least)))
+        return self.narrowed_above(ops, ops.op("max", x, self.limits[0]))
+
+    def narrowed_above(self, ops: Operations[V], x: V) -> V:
+        """`to_int` makes the least s32 of what is below that, and of NaN."""
+        return ops.op("to_int", ops.op("min", self.limits[1], x))
 
     def to_f32(self, v: Vector, x: Register, spare: Sequence[Register] = ()) -> None:
         v.asm.VCVTDQ2PS(x, x)

@@ -3,8 +3,9 @@
 What AVX2 packs within the halves of a register, and then brings together, AVX-512 does in one instruction.
 """
 
+from collections.abc import Sequence
 from struct import pack
-from typing import Final
+from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.avx2 import Avx2
@@ -16,7 +17,12 @@ FIRST_TWO_EVEN: Final = 0b1000  # elements 0 and 2, in front
 
 
 class Packing:
-    """Emits into the assembler of a vector; x is overwritten, and so is `spare`."""
+    """Emits into the assembler of a vector; x is overwritten, and so is `spare`.
+
+    saturates: whether `truncate` does what `to_bytes` does.
+    """
+
+    saturates: ClassVar[bool] = False
 
     def __init__(self, v: Vector) -> None:
         self.v, self.asm = v, v.asm
@@ -40,6 +46,10 @@ class Packing:
         """Numbers below 2^16 to s8 or u8, saturated."""
         raise NotImplementedError
 
+    def store_bytes_of_both(self, places: Sequence[Pointer], both: Sequence[Register], signed: bool) -> None:
+        """As `to_bytes`, of two vectors, and into memory."""
+        raise NotImplementedError
+
     def to_words(self, x: Register, spare: Register) -> None:
         """Numbers below 2^16."""
         raise NotImplementedError
@@ -59,6 +69,8 @@ class Packing:
 
 class Avx2Packing(Packing):
     """Packs of both halves; tails in pieces."""
+
+    saturates: ClassVar[bool] = True
 
     def load(self, x: Register, src: Pointer, part: Lanes, size: int) -> None:
         load_bytes(self.asm, x.xmm, src, self.count(part) * size)
@@ -80,6 +92,15 @@ class Avx2Packing(Packing):
         asm.VEXTRACTI128(spare.xmm, x, 1)
         (asm.VPACKSSDW if signed else asm.VPACKUSDW)(x.xmm, x.xmm, spare.xmm)
         (asm.VPACKSSWB if signed else asm.VPACKUSWB)(x.xmm, x.xmm, x.xmm)
+
+    def store_bytes_of_both(self, places: Sequence[Pointer], both: Sequence[Register], signed: bool) -> None:
+        asm, (x, other), (first, second) = self.asm, both, (place.sized(self.v.lanes) for place in places)
+        (asm.VPACKSSDW if signed else asm.VPACKUSDW)(x, x, other)
+        (asm.VPACKSSWB if signed else asm.VPACKUSWB)(x, x, x)
+        asm.VEXTRACTI128(other.xmm, x, 1)
+        asm.VPUNPCKLDQ(x.xmm, x.xmm, other.xmm)
+        asm.VMOVQ(first, x.xmm)
+        asm.VPEXTRQ(second, x.xmm, 1)
 
     def to_words(self, x: Register, spare: Register) -> None:
         self.asm.VEXTRACTI128(spare.xmm, x, 1)

@@ -15,12 +15,13 @@ from asmdnn.generators.functions.code import apply_program, apply_to_each
 from asmdnn.generators.functions.pointers import OperandPointers
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.functions.program import Program, Step
-from asmdnn.generators.functions.typed_program import typed_program, without_relu
+from asmdnn.generators.functions.typed_program import of_lanes, without_relu
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of, native_element
+from asmdnn.isa.packing import packing_of
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import NARROWEST
 from asmdnn.records import dataclass
@@ -54,6 +55,11 @@ class EpilogueTypes:
         return self.stored.is_packed or self.stored is not element_of(self.dst)
 
     @property
+    def packs_bytes(self) -> bool:
+        """Whether bytes are packed, of lanes that hold them."""
+        return self.stored.is_byte_integer and not self.rounds
+
+    @property
     def raises_to_0(self) -> bool:
         """Whether that instruction flushes subnormal results to 0."""
         return self.rounds and self.stored.limits is not None and self.stored.limits[0] == 0
@@ -82,7 +88,8 @@ class TileEpilogue:
         self.tile, self.turns = tile, dict[tuple[int, int], EpilogueTurn]()
         self.waiting: list[tuple[Register, int, Pointer]] = []
         self.v, self.chain, self.types, self.slots = v, chain, types, Slots(v)
-        self.program = program_of(chain, types)
+        self.saturates = types.packs_bytes and packing_of(v).saturates
+        self.program = program_of(chain, types, self.saturates)
         words = [x.argument for x in operands_of(chain) if x is not OLD_DST]
         self.homes = homes or {argument: mem(v.asm.frame, 8 * argument, size=8) for argument in words}
         self.spare: list[Register] = v.registers.take("post-ops", 2)
@@ -154,6 +161,9 @@ class TileEpilogue:
                 free = () if self.types.rounds else self.spare  # overwritten by rounding
                 registers = [*reversed(turn.spare), *free, *xs]
                 (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, slots=self.slots, held=held)
+        while self.saturates and part == (self.v, self.v) and len(xs) > 1:
+            packing_of(self.v).store_bytes_of_both(at[:2], xs[:2], self.types.stored.signed)
+            del xs[:2], at[:2]
         for x, place in zip(xs, at, strict=True):
             self.store(x, place, *part)
 
@@ -222,15 +232,15 @@ class TileEpilogue:
 
 
 @lru_cache
-def program_of(chain: tuple[PostOp, ...], types: EpilogueTypes) -> Program | None:
+def program_of(chain: tuple[PostOp, ...], types: EpilogueTypes, saturated: bool) -> Program | None:
     """The program from f32 sums and operands in memory to lanes of dst's type, or f32 if the store rounds; None:
-    empty."""
+    empty.  saturated: whether the store raises bytes to the least."""
     operands = [types.of(operand).name for operand in operands_of(chain)]
     result = f32.name if types.rounds else types.dst.name
     if {result, *operands} == {f32.name}:
         program = compose(chain) if chain else None
     else:
-        program = typed_program((chain,), (f32.name, *operands), (result,))
+        program = of_lanes(compose(chain), (f32.name, *operands), (result,), saturated=saturated)
     return without_relu(program) if program and types.raises_to_0 else program
 
 

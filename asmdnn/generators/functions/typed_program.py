@@ -21,22 +21,26 @@ def typed_program(chains: tuple[tuple[PostOp, ...], ...], kinds: tuple[str, ...]
 
 
 @lru_cache
-def of_lanes(program: Program, kinds: tuple[str, ...], results: tuple[str, ...]) -> Program:
-    """The program as a function of lanes: of these types the first inputs, f32 those after them, and the results."""
+def of_lanes(program: Program, kinds: tuple[str, ...], results: tuple[str, ...], *, saturated: bool = False) -> Program:
+    """The program as a function of lanes: of these types the first inputs, f32 those after them, and the results.
+
+    saturated: results are bytes, and what stores them raises what is below the least to that.
+    """
     if {*kinds, *results} == {"f32"}:
         return program
     build = Builder(max(program.inputs, len(kinds)))
     lanes = zip(build.inputs, (*kinds, *["f32"] * (len(build.inputs) - len(kinds))), strict=True)
     values = build.insert_all(program, [element_of(kind).widened(build, x) for x, kind in lanes])
-    return build.finish(*(narrowed(build, value, kind) for value, kind in zip(values, results, strict=True)))
+    return build.finish(*(narrowed(build, value, kind, saturated) for value, kind in zip(values, results, strict=True)))
 
 
-def narrowed(build: Builder, x: Term, kind: str) -> Term:
+def narrowed(build: Builder, x: Term, kind: str, saturated: bool) -> Term:
     """An f32 as a lane of that type."""
     element = element_of(kind)
     x = unclamped(build, x, element)
-    chosen = chosen_integer(build, x, element) if element.limits else None
-    return element.narrowed(build, x) if chosen is None else chosen
+    if element.limits and (chosen := chosen_integer(build, x, element)) is not None:
+        return chosen
+    return element.narrowed_above(build, x) if saturated else element.narrowed(build, x)
 
 
 def unclamped(build: Builder, x: Term, element: Element) -> Term:
