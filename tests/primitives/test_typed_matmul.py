@@ -99,6 +99,20 @@ def test_both_ends_saturate(level: str, types: str, ends: tuple[int, int]) -> No
     assert (memories["dst"].array.reshape(2, 20) == np.where(np.arange(20) % 2, ends[1], ends[0])).all()
 
 
+@at_levels()
+@pytest.mark.parametrize(("dst", "ends"), [("u8", (0, 255)), ("s8", (-128, 127))])
+def test_what_is_no_number_of_the_type_saturates(level: str, dst: str, ends: tuple[int, int]) -> None:
+    """NaN, infinities, and what words hold and bytes do not, in vectors that are packed alone, two at once, and cut."""
+    case = C(7, 37, 9, f"u8:s8:{dst}", bias="f32")
+    data = case.data()
+    odd = np.float32([np.nan, np.inf, -np.inf, 3e38, -3e38, 3e9, -3e9, 40_000, -40_000, 70_000, 300, -300, 0.5, 1.5])
+    data |= {"src": np.zeros((7, 9)), "bias": np.resize(odd, data["bias"].shape)}
+    memories = memories_of(pd := case.planned(level), data)
+    dnn.Primitive(pd).execute(**memories)
+    rounded = np.rint(np.nan_to_num(np.clip(data["bias"], *ends), nan=ends[0]))
+    assert (memories["dst"].array.reshape(7, 37) == rounded).all()
+
+
 @at_levels(("avx2", "avx512_core_bf16"))
 def test_several_ranges_of_k_and_rounds(level: str) -> None:
     """Sums that fit dst lie there between ranges of k, others take all of k at once."""
