@@ -13,8 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from asmdnn.aten import tracing
 from asmdnn.aten.constants import fold
-from asmdnn.aten.module import export_of, own_of
 from asmdnn.aten.options import CompileOptions, of_options
 from asmdnn.aten.parts import TorchPart, as_module, inside_names, is_whole, worth
 from asmdnn.aten.translation import is_supported, name_of
@@ -129,8 +129,8 @@ class GraphRun:
         options: CompileOptions,
         keeps: bool,
     ) -> None:
-        exported = export_of(module, tuple(arguments), False, weights)
-        signature, own = exported.graph_signature, own_of(exported)
+        exported = tracing.export_of(module, tuple(arguments), False, weights)
+        signature, own = exported.graph_signature, tracing.own_of(exported)
         names = [node.name for node in exported.graph.nodes if node.op == "placeholder"]
         self._own = [own[name] for name in names if name in own]
         given = [name for name in names if name not in own]

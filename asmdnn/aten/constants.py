@@ -16,14 +16,14 @@ MOST_ELEMENTS: Final = 1 << 27  # of one result; a larger one is left to the gra
 
 
 def constant_nodes(graph: Any, bound: Collection[str]) -> list[Any]:
-    """Calls that depend on numbers, the placeholders named in `bound`, and shapes alone.
+    """Calls that depend on numbers, the placeholders and attributes named in `bound`, and shapes alone.
 
     Not those that write to an operand or draw random numbers, and not results of the graph, which are new each time.
     """
     known: set[Any] = set()
     found: list[Any] = []
     for node in graph.nodes:
-        if (node.op == "placeholder" and node.name in bound) or node.op == "get_attr":
+        if is_bound(node, bound):
             known.add(node)
         elif node.op == "call_function" and is_constant(node, known):
             known.add(node)
@@ -57,6 +57,22 @@ def is_shape_alone(node: Any) -> bool:
     return str(node.target).removeprefix("aten.") in SHAPE_ALONE
 
 
+def known_values(graph: Any, bound: Mapping[str, Any]) -> dict[Any, Any]:
+    """What is data, by node: tensors that `bound` has by the names of placeholders and attributes, and what torch
+    computes of them."""
+    import torch
+
+    values = {node: bound[node.name] for node in graph.nodes if is_bound(node, bound)}
+    with torch.no_grad():
+        for node in constant_nodes(graph, bound):
+            values[node] = value_of(node, values)
+    return values
+
+
+def is_bound(node: Any, bound: Collection[str]) -> bool:
+    return node.op in ("placeholder", "get_attr") and node.name in bound
+
+
 def fold(graph_module: Any, bound: Mapping[str, Any]) -> dict[str, Any]:
     """Replaces constant nodes by attributes of the graph module, in place.
 
@@ -65,22 +81,18 @@ def fold(graph_module: Any, bound: Mapping[str, Any]) -> dict[str, Any]:
     import torch
 
     graph = graph_module.graph
-    found = constant_nodes(graph, bound)
-    constant = set(found)
-    values = {node: bound[node.name] for node in graph.nodes if node.op == "placeholder" and node.name in bound}
-    attributes = {node: getattr(graph_module, node.target) for node in graph.nodes if node.op == "get_attr"}
-    values |= attributes
+    made = {node.name: getattr(graph_module, node.target) for node in graph.nodes if node.op == "get_attr"}
+    values = known_values(graph, {**bound, **made})
+    found = [node for node in values if node.op == "call_function"]
     for node in found:
-        with torch.no_grad():
-            values[node] = value_of(node, values)
-        outside = [user for user in node.users if user not in constant]
+        outside = [user for user in node.users if user not in values]
         if outside and isinstance(values[node], torch.Tensor):
-            attributes[replaced(graph_module, node, values[node], outside)] = values[node]
+            made[replaced(graph_module, node, values[node], outside).name] = values[node]
     for node in reversed(found):
         if not node.users:
             graph.erase_node(node)
     graph_module.recompile()
-    return {node.name: value for node, value in attributes.items()}
+    return made
 
 
 def value_of(node: Any, values: Mapping[Any, Any]) -> Any:

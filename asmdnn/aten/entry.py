@@ -2,9 +2,10 @@
 
 from typing import Any, Literal
 
-from asmdnn.aten.module import TorchNetwork, module_at, torch_or_refusal
+from asmdnn.aten.module import TorchNetwork, torch_or_refusal
 from asmdnn.aten.open_module import OpenTorchNetwork
 from asmdnn.aten.options import CompileOptions
+from asmdnn.aten.traced_module import traced
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
@@ -39,5 +40,5 @@ def from_torch(
     check_flag("dynamic", dynamic)
     options = CompileOptions.of(engine, fallback, precision, deterministic)
     if not dynamic:
-        return module_at(module, example_inputs, options)
+        return TorchNetwork(*traced(module, example_inputs), options, keeps=True)
     return OpenTorchNetwork(module, example_inputs, options)

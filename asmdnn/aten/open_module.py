@@ -6,8 +6,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from asmdnn.aten.module import TorchNetwork, module_at, torch_or_refusal
+from asmdnn.aten.module import TorchNetwork, torch_or_refusal
 from asmdnn.aten.options import CompileOptions
+from asmdnn.aten.traced_module import State, TracedModule, traced
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.network import Network
 
@@ -20,13 +21,16 @@ class OpenTorchNetwork(TorchNetwork):
     """A module of torch as networks: call it with tensors of any shapes that the module takes.
 
     Where shapes come first, the module is traced again, which takes torch.export's time, and planned; MOST_SHAPES of
-    them are kept.  Weights are those that the module had when this was made: it is copied.  Any thread may call it.
-    `network` is that of the shapes that came last.
+    them are kept.  Weights are those that the module had when this was made, as it is copied, or what `load_state_dict`
+    has brought since: then shapes are planned again when they come, and not traced.  Any thread may call it.  `network`
+    is that of the shapes that came last.
     """
 
     def __init__(self, module: Any, example_inputs: tuple[Any, ...], options: CompileOptions) -> None:
         self._module, self._options, self._lock = copy.deepcopy(module), options, threading.Lock()
-        self._found: OrderedDict[Shapes, TorchNetwork] = OrderedDict()
+        self._graphs: OrderedDict[Shapes, TracedModule] = OrderedDict()
+        self._found: dict[Shapes, TorchNetwork] = {}  # with the state as it is now; of the latest shapes always
+        self._state: State = {}  # the copy's own tensors
         self.at(example_inputs)
 
     def __repr__(self) -> str:
@@ -36,13 +40,13 @@ class OpenTorchNetwork(TorchNetwork):
     def shapes(self) -> list[tuple[tuple[int, ...], ...]]:
         """Dims of the inputs that networks are kept for, the latest last."""
         with self._lock:
-            return [tuple(dims for dims, _ in key) for key in self._found]
+            return [tuple(dims for dims, _ in key) for key in self._graphs]
 
     @property
     def network(self) -> Network:
         """What runs for the shapes that came last, without torch."""
         with self._lock:
-            return next(reversed(self._found.values())).network
+            return self._found[next(reversed(self._graphs))].network
 
     def __call__(self, *tensors: Any) -> Any:
         """The module's results, as it nests them.  Raises as `from_torch`."""
@@ -63,8 +67,22 @@ class OpenTorchNetwork(TorchNetwork):
         key = tuple((tuple(x.shape), str(x.dtype)) for x in tensors)
         with self._lock:
             if key not in self._found:
-                self._found[key] = module_at(self._module, tuple(tensors), self._options, keeps=not self._found)
-                if len(self._found) > MOST_SHAPES:
-                    self._found.popitem(last=False)
-            self._found.move_to_end(key)
+                is_first, graph = not self._graphs, self._graphs.get(key)
+                if graph is None:
+                    graph, self._state = traced(self._module, tuple(tensors))
+                self._found[key] = TorchNetwork(graph, self._state, self._options, holds=True, keeps=is_first)
+                self._graphs[key] = graph
+                if len(self._graphs) > MOST_SHAPES:
+                    self._found.pop(self._graphs.popitem(last=False)[0], None)
+            self._graphs.move_to_end(key)
             return self._found[key]
+
+    def load_state_dict(self, state: State) -> None:
+        """As that of TorchNetwork, for all shapes: the latest are planned now, others when they come again."""
+        torch_or_refusal()
+        with self._lock:
+            key, graph = next(reversed(self._graphs.items()))
+            own = graph.copied(state)
+            self._found = {key: TorchNetwork(graph, own, self._options, holds=True)}
+            for name, tensor in self._state.items():
+                tensor.data = own[name]  # planned networks have the elements before

@@ -4,9 +4,10 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Final
 
-from asmdnn.aten.module import array_of, narrow_inputs, tensors_of, translated
+from asmdnn.aten.module import array_of, tensors_of
 from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.translation import name_of
+from asmdnn.aten.whole_graph import narrow_inputs, translated
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.network import Network
 

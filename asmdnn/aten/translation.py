@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.aten.constants import is_repeatable
 from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.forking import importing
 from asmdnn.network.building import Graph, Symbol
 
@@ -78,8 +78,8 @@ class Translation:
         self.values[node] = Traced(self.graph.input(name, shape, dtype), shape, dtype)
 
     def add_constant(self, node: Any, tensor: Any) -> None:
-        """A placeholder, or an attribute, that is data."""
-        self.values[node] = constant(tensor)
+        """A node that is data: a tensor, or several."""
+        self.values[node] = tuple(map(constant, tensor)) if isinstance(tensor, list | tuple) else constant(tensor)
 
     def add(self, node: Any) -> None:
         """A call.  Raises Unimplemented for one without a rule."""
@@ -149,6 +149,18 @@ def constant(tensor: Any) -> Traced:
     else:
         array = widened(tensor.detach().cpu().contiguous()).numpy()
     return Traced(array, array.shape, array.dtype)
+
+
+def check_tensor(name: str, tensor: Any) -> None:
+    """Raises InvalidArguments unless a caller's object is a tensor whose elements lie in memory."""
+    import torch
+
+    if not isinstance(tensor, torch.Tensor):
+        raise InvalidArguments(f"{name} must be a torch.Tensor, not {shown(tensor)}")
+    if tensor.device.type != "cpu":
+        raise InvalidArguments(f"{name} is on {tensor.device}: move it to the CPU")
+    if tensor.layout is not torch.strided:
+        raise InvalidArguments(f"{name} is {tensor.layout}: make it dense, as to_dense() does")
 
 
 def widened(tensor: Any) -> Any:

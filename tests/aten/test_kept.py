@@ -85,6 +85,20 @@ def test_other_weights_are_not_found(directory: Path) -> None:
     assert len(files(directory)) == 2
 
 
+def test_states_that_are_loaded_are_not_kept(directory: Path) -> None:
+    """They would fill the disk."""
+    module, x = made()
+    before = dnn.from_torch(module, (x,), engine=ENGINE)(x)
+    net = dnn.from_torch(module, (x,), engine=ENGINE)
+    assert is_kept(net.network)
+    net.load_state_dict({name: value + 1 for name, value in module.state_dict().items()})
+    assert not is_kept(net.network)
+    assert not torch.equal(net(x), before)
+    net.load_state_dict(module.state_dict())
+    assert torch.equal(net(x), before)
+    assert len(files(directory)) == 1
+
+
 @pytest.mark.parametrize("is_found", [False, True])
 def test_weights_are_those_of_the_translation(is_found: bool) -> None:
     module, x = made()

@@ -164,6 +164,8 @@ def of_torch() -> dict[str, Call]:
     return {
         "from_torch": (dnn.from_torch, lambda: {"module": module, "example_inputs": (x,), **options}),
         "TorchNetwork.run": (net.run, lambda: {"tensors": [x]}),
+        "TorchNetwork.load_state_dict": (net.load_state_dict, lambda: {"state": module.state_dict()}),
+        "TorchNetwork.load_state_dict by names": (lambda **state: net.load_state_dict(state), module.state_dict),
     }
 
 

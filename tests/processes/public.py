@@ -16,7 +16,7 @@ MADE_BY_US = {
 }  # fmt: skip
 
 # These need a package that a machine may lack: their tests have junk for them.
-OPTIONAL = () if find_spec("torch") else ("from_torch", "TorchNetwork.run")
+OPTIONAL = () if find_spec("torch") else ("from_torch", "TorchNetwork.load_state_dict", "TorchNetwork.run")
 
 # Methods that planners, drivers, fusion and training call, on values that exist; they check nothing.
 FOR_THE_LIBRARY = {

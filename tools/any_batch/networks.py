@@ -8,9 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.aten.constants import fold
-from asmdnn.aten.module import export_of, own_of, translated
 from asmdnn.aten.options import CompileOptions
+from asmdnn.aten.traced_module import State, TracedModule, traced
 from examples import models
 from tools.torch_models.models import first_result, load_torchvision, of_transformers
 
@@ -80,16 +79,12 @@ def of_torch(made: Callable[[], tuple[Any, tuple[Any, ...]]]) -> Items:
     data = filled((MOST, *item), np.int64 if integers else np.float32)
 
     @lru_cache(maxsize=1)
-    def traced(batch: int) -> Any:
-        with torch.no_grad():
-            exported = export_of(module, (torch.from_numpy(data[:batch]),))
-            own = own_of(exported)
-            return exported.graph_module.graph, own | fold(exported.graph_module, own)
+    def traced_for(batch: int) -> tuple[TracedModule, State]:
+        return traced(module, (torch.from_numpy(data[:batch]),))
 
     def of_batch(batch: int, engine: dnn.Engine) -> dnn.Network:
-        graph, own = traced(batch)
-        network, _ = translated("module", graph, own, CompileOptions.of(engine))
-        return network
+        graph, state = traced_for(batch)
+        return graph.network(state, CompileOptions.of(engine))[0]
 
     return of_batch, [data]
 

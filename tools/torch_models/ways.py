@@ -8,8 +8,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 import asmdnn as dnn
-from asmdnn.aten import backend
-from asmdnn.aten import module as modules
+from asmdnn.aten import backend, tracing
 
 Call = Callable[..., Any]
 WAYS: Final = ("eager", "inductor", "compile", "from_torch")
@@ -43,9 +42,8 @@ def first_call(way: str, module: Any, inputs: tuple[Any, ...]) -> dict[str, floa
     the second call.  Garbage collections are left out, which walk torch's objects whenever they fall due."""
     with (
         Collections.seen(),
-        timed(modules, "export_of") as traced,
+        timed(tracing, "export_of") as traced,
         timed(backend.CompiledGraph, "__call__") as called,
-        patch.object(backend, "export_of", modules.export_of),
     ):
         start = Collections.clock()
         call = call_by(way, module, inputs, 1)
