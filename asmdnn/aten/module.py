@@ -21,12 +21,14 @@ class TorchNetwork:
     `network` is the asmdnn.Network, whose inputs are "input 0", "input 1", ... and outputs "output 0", ...: `explain`,
     `check`, `save`, `profile` are its methods.  Tensors are read where they lie; results are new tensors.  No
     gradients.  Any thread may call it.
+
+    traced: the module's graph; state: its parameters and buffers by name; options: how networks are compiled; holds:
+    nobody writes to the tensors of the state; keeps: the network is kept in the cache on disk.
     """
 
     def __init__(
         self, traced: TracedModule, state: State, options: CompileOptions, *, holds: bool = False, keeps: bool = False
     ) -> None:
-        """holds: nobody writes to the tensors of the state; keeps: in the cache on disk."""
         self._traced, self._options = traced, options
         self._network, self._outputs = traced.network(state, options, holds=holds, keeps=keeps)
         self._inputs = list(self._network.inputs)

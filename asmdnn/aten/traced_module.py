@@ -14,7 +14,7 @@ from asmdnn.records import dataclass
 State = Mapping[str, Any]  # tensors by the names of `state_dict()`
 
 
-class Place(NamedTuple):
+class StatePlace(NamedTuple):
     """Of a parameter or buffer when it was traced; tied ones have the same."""
 
     address: int
@@ -33,8 +33,8 @@ class Place(NamedTuple):
         return torch.empty_like(like, device="cpu")
 
 
-def place_of(tensor: Any) -> Place:
-    return Place(tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+def place_of(tensor: Any) -> StatePlace:
+    return StatePlace(tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class TracedModule:
     graph: Any
     names: Mapping[str, str]
     constants: Mapping[str, Any]
-    places: Mapping[str, Place]
+    places: Mapping[str, StatePlace]
     narrow: Sequence[str]
     rebuild: Callable[[Sequence[Any]], Any]
 
@@ -72,7 +72,7 @@ class TracedModule:
                 raise InvalidArguments(f"state has {shown(name)}, which is no parameter or buffer of the module{hint}")
         if missing := [f"{name}, {place}" for name, place in self.places.items() if name not in given]:
             raise InvalidArguments(f"state has no {'; '.join(missing)}: give all that the module's state_dict() has")
-        made: dict[Place, Any] = {}
+        made: dict[StatePlace, Any] = {}
         for name, place in self.places.items():
             tensor, what = given[name], f"state[{name!r}]"
             check_tensor(what, tensor)
@@ -104,13 +104,14 @@ def traced(module: Any, example_inputs: tuple[Any, ...]) -> tuple[TracedModule, 
         raise Unimplemented(f"the module writes to {', '.join(changed)}, which a network does not")
     names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
     names = {placeholder: name for placeholder, name in names.items() if name in state}
-    graph, spec = exported.graph_module.graph, exported.call_spec.out_spec
-    return TracedModule(
-        type(module).__name__,
-        graph,
-        names,
-        {placeholder: tensor.clone() for placeholder, tensor in own.items() if placeholder not in names},
-        {name: place_of(tensor) for name, tensor in state.items()},
-        narrow_inputs(graph, own),
-        lambda results: pytree.tree_unflatten(results, spec),
-    ), state
+    spec = exported.call_spec.out_spec
+    found = TracedModule(
+        title=type(module).__name__,
+        graph=exported.graph_module.graph,
+        names=names,
+        constants={placeholder: tensor.clone() for placeholder, tensor in own.items() if placeholder not in names},
+        places={name: place_of(tensor) for name, tensor in state.items()},
+        narrow=narrow_inputs(exported.graph, own),
+        rebuild=lambda results: pytree.tree_unflatten(results, spec),
+    )
+    return found, state
