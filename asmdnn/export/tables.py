@@ -55,7 +55,7 @@ class PlanTables:
         phase, words = table.phase, list[int | Reference]([0] * PHASE_WORDS)
         words[PhaseWord.RECORDS] = self.image.array(phase.records)
         words[PhaseWord.KERNELS] = self.table_of(table)
-        words[PhaseWord.BARRIER] = int(table.has_barrier)
+        words[PhaseWord.BARRIER], words[PhaseWord.ARGUMENTS] = int(table.has_barrier), len(phase.arguments)
         words[PhaseWord.MXCSR] = FLUSHING_MXCSR if phase.flushes else USUAL_MXCSR
         if table.starts is not None and table.part_bytes is not None:
             words[PhaseWord.STARTS] = self.image.array(table.starts)

@@ -14,7 +14,8 @@
 | + 4 MXCSR     | the control word that its kernels run under |
 | + 5 STARTS    | address of int64[rounds, arguments]: what each round adds to an argument; 0 if nothing is ever added |
 | + 6 PART_BYTES | address of int64[arguments]: what part i adds i times; where there are STARTS |
-| + 7 ..        | the base address of every argument |
+| + 7 ARGUMENTS | number of its arguments, at most those that the executor is made for |
+| + 8 ..        | the base address of every argument; each phase has as many words as the executor has arguments |
 
 A share is int64[8]: the first round, the first record in it, the last round, the end in that one; and as they are
 walked, maybe backwards: from a record to the next one, the first record of a round, its end, from a round to the next.
@@ -47,6 +48,7 @@ class PhaseWord(IntEnum):
     MXCSR = 4
     STARTS = 5
     PART_BYTES = 6
+    ARGUMENTS = 7
 
 
 class ShareWord(IntEnum):
@@ -63,5 +65,5 @@ class ShareWord(IntEnum):
 
 
 CONTEXT_WORDS = len(Context)
-PHASE_WORDS = len(PhaseWord)  # and one for every argument
+PHASE_WORDS = len(PhaseWord)  # and one for every argument of the executor
 ARGUMENTS = tuple(word.name.lower() for word in Context)

@@ -10,6 +10,7 @@ is through its parts of a phase.  No kernel has a fence of its own: every call w
 calls that share lines would write them in pieces.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from asmdnn.generators.context import ARGUMENTS, CONTEXT_WORDS, PHASE_WORDS, WORD, Context, PhaseWord, ShareWord
@@ -43,6 +44,7 @@ class ExecutorState(NamedTuple):
     record: Register
     end: Register
     step: Register
+    arguments: Register
     slots: ExecutorSlots
 
     def word(self, index: PhaseWord) -> Pointer:
@@ -51,7 +53,7 @@ class ExecutorState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSpec:
-    """An executor of kernels with so many arguments."""
+    """An executor of phases with up to so many arguments."""
 
     arguments: int
     frame = ARGUMENTS
@@ -73,10 +75,10 @@ class ExecutorSpec:
         slots = ExecutorSlots(
             *(mem(rsp, WORD * (2 * self.arguments + i), size=WORD) for i in range(len(ExecutorSlots._fields)))
         )
-        names = ("phase", "kernel table", "record", "end of share", "step")
-        kept = [asm.gp.claim(register("r64", n), name) for n, name in zip((3, 5, 12, 13, 14), names, strict=True)]
-        phase, table, record, end, step = kept
-        state = ExecutorState(phase, table, record, end, step, slots)
+        names = ("phase", "kernel table", "record", "end of share", "step", "arguments")
+        kept = [asm.gp.claim(register("r64", n), name) for n, name in zip((3, 5, 12, 13, 14, 15), names, strict=True)]
+        phase, table, record, end, step, arguments = kept
+        state = ExecutorState(phase, table, record, end, step, arguments, slots)
         next_phase, done = asm.new_label("next phase"), asm.new_label("done")
 
         asm.SUB(rsp, WORD * words)
@@ -84,6 +86,7 @@ class ExecutorSpec:
         asm.bind(next_phase)
         switch_mxcsr(asm, state)
         asm.MOV(state.table, state.word(PhaseWord.KERNELS))
+        asm.MOV(state.arguments, state.word(PhaseWord.ARGUMENTS))
         self.run_parts(asm, state)
         asm.SUB(slots.phases_left, 1)
         asm.JZ(done)
@@ -152,7 +155,7 @@ class ExecutorSpec:
     def take_bases(self, asm: Assembler, state: ExecutorState) -> None:
         """The bases of a phase without rounds."""
         value = asm.gp.take("value")
-        for i in range(self.arguments):
+        for i in self.each_argument(asm, state):
             asm.MOV(value, mem(state.phase, WORD * (PHASE_WORDS + i)))
             asm.MOV(mem(rsp, WORD * (self.arguments + i)), value)
         asm.gp.free(value)
@@ -164,7 +167,7 @@ class ExecutorSpec:
         asm.MOV(starts, state.word(PhaseWord.STARTS))
         asm.ADD(starts, slots.round)
         asm.MOV(strides, state.word(PhaseWord.PART_BYTES))
-        for i in range(self.arguments):
+        for i in self.each_argument(asm, state):
             asm.MOV(value, slots.part)
             asm.IMUL(value, mem(strides, WORD * i, size=WORD))
             asm.ADD(value, mem(starts, WORD * i, size=WORD))
@@ -198,7 +201,7 @@ class ExecutorSpec:
     def call_kernel(self, asm: Assembler, state: ExecutorState) -> None:
         """Offsets plus bases make the frame, at the top of the stack; the record's first word chooses the kernel."""
         value = asm.gp.take("value")
-        for i in range(self.arguments):
+        for i in self.each_argument(asm, state):
             asm.MOV(value, mem(state.record, WORD * (1 + i)))
             asm.ADD(value, mem(rsp, WORD * (self.arguments + i), size=WORD))
             asm.MOV(mem(rsp, WORD * i), value)
@@ -206,6 +209,17 @@ class ExecutorSpec:
         asm.MOV(value, mem(state.record))
         asm.call(mem(state.table, index=value, scale=8, size=WORD))
         asm.gp.free(value)
+
+    def each_argument(self, asm: Assembler, state: ExecutorState) -> Iterator[int]:
+        """Every argument, for code that is left after the last one of the phase: records of each phase have the width
+        of its own kernels, and a branch that always goes one way costs less than copying what they do not read."""
+        done = asm.new_label("arguments done")
+        for i in range(self.arguments):
+            if i:
+                asm.CMP(state.arguments, i)
+                asm.JZ(done)
+            yield i
+        asm.bind(done)
 
 
 def of_share(share: Register, word: ShareWord) -> Pointer:

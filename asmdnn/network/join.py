@@ -18,7 +18,6 @@ from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.steps import Steps
 from asmdnn.planning.assembly import nothing
 from asmdnn.planning.phase import Int64, Phase, View
-from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.records import altered
 
@@ -47,7 +46,7 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
     tensors = tensors_of(steps, outputs)
     buffers = steps.memory
     scratch |= {name: size for name, size in buffers.sizes.items() if name not in renamed and name not in buffers.parts}
-    joined = of_one_width(phases or [nothing(1)])
+    joined = tuple(phases) or (nothing(1),)
     plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
     return JoinedPlan(plan, tuple(work.views for work in works), tuple(buffers.weights), states)
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
-from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.tuning import Tuning
 
@@ -78,10 +77,9 @@ class Assembly:
         self, name: str, tensors: Mapping[str, MemoryDesc], outputs: tuple[str, ...], in_place: tuple[str, ...] = ()
     ) -> Plan:
         """The plan of all phases, of none if there is nothing to do; see Plan for the arguments."""
-        phases = of_one_width(self.phases or [nothing(len(tensors))])
         return Plan(
             implementation=name,
-            phases=phases,
+            phases=tuple(self.phases) or (nothing(len(tensors)),),
             tensors=tensors,
             constants=self.constants,
             scratch_bytes=self.scratch,

@@ -15,11 +15,9 @@ WORD_BYTES = 8
 
 
 def check_form(plan: Schedule, index: int) -> None:
-    """The executor walks dense int64 records of one width, and trusts their kernel indices."""
-    phase, width = plan.phases[index], 1 + plan.arguments
-    records, where = phase.records, f"phase {index}"
-    if len(phase.arguments) + 1 != width:
-        raise PlanError(f"{where} has {len(phase.arguments)} arguments, phase 0 has {width - 1}")
+    """The executor walks dense int64 records, and trusts their kernel indices."""
+    phase, where = plan.phases[index], f"phase {index}"
+    records, width = phase.records, 1 + len(phase.arguments)
     if records.dtype != np.int64 or not records.flags.c_contiguous or records.shape[1:] != (width,):
         raise PlanError(f"{where}: records must be dense int64[n, {width}], not {records.dtype}{records.shape}")
     if len(phase.cycles) != len(records):
@@ -27,6 +25,9 @@ def check_form(plan: Schedule, index: int) -> None:
     for kernel in np.unique(records[:, 0]):
         if not 0 <= kernel < len(phase.kernels):
             raise PlanError(f"{where}: records name kernel {kernel}, there are {len(phase.kernels)}")
+        spec = phase.kernels[kernel]
+        if len(spec.frame) >= width:
+            raise PlanError(f"{where} has {width - 1} arguments, kernel {spec.name} takes {len(spec.frame)}")
     for times, strides in phase.repeats:
         if times < 1 or len(strides) != width - 1:
             raise PlanError(f"{where}: a repeat of {times} rounds has {len(strides)} strides for {width - 1} arguments")

@@ -63,12 +63,11 @@ def named(table: Mapping[str, Any], what: str) -> list[tuple[str, Any]]:
 
 
 def check_records(plan: Plan, phase: Phase, where: str) -> None:
-    """Records of one width for the whole plan, kernels that exist, pointers near their buffers, costs that add up."""
+    """Records of the phase's arguments, kernels that exist, pointers near their buffers, costs that add up."""
     records, cycles = phase.records, phase.cycles
-    width = 1 + len(plan.phases[0].arguments)
+    width = 1 + len(phase.arguments)
     for view in phase.arguments:
         check_view(plan, view, where)
-    require(1 + len(phase.arguments) == width, f"{where} has another number of arguments than phase 0")
     require(records.dtype == np.int64 and records.shape == (len(records), width), f"{where} has misshapen records")
     require(cycles.dtype == np.int32 and cycles.shape == (len(records),), f"{where} has misshapen costs")
     if not len(records):

@@ -1,49 +1,13 @@
-"""Several phases: made equally wide, merged into one, and the barriers between them."""
+"""Several phases: merged into one, and the barriers between them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat
-from asmdnn.records import altered, replace
-
-
-def of_one_width(phases: Sequence[Phase]) -> tuple[Phase, ...]:
-    """The phases with as many arguments as the one that has most, since one executor walks all; new ones are NOTHING.
-
-    Arrays that phases shared stay shared.
-    """
-    width = max(len(phase.arguments) for phase in phases)
-    narrow = {id(phase.records): phase.records for phase in phases if len(phase.arguments) < width}
-    known = dict(zip(narrow, widened([*narrow.values()], 1 + width), strict=True))
-    found = []
-    for phase in phases:
-        missing = width - len(phase.arguments)
-        if missing:
-            wide = known[id(phase.records)]
-            repeats = tuple(Repeat(times, (*strides, *[0] * missing)) for times, strides in phase.repeats)
-            phase = altered(phase, arguments=phase.arguments + (NOTHING,) * missing, records=wide, repeats=repeats)
-        found.append(phase)
-    return tuple(found)
-
-
-def widened(narrow: Sequence[Int64], width: int) -> Iterator[Int64]:
-    """Records with so many words, the new ones 0; read-only.  They are parts of one array, since the system clears the
-    pages of a large one in far less time than those of many."""
-    whole, at = np.empty((sum(map(len, narrow)), width), np.int64), 0
-    for records in narrow:
-        rows, words = records.shape
-        wide = whole[at : at + rows]
-        row = np.dtype((np.void, words * records.itemsize))  # copied whole: twice as fast as number by number
-        source = np.ascontiguousarray(records)
-        starts = np.ndarray(rows, row, wide, strides=wide.strides[:1])
-        starts[:] = np.ndarray(rows, row, source, strides=source.strides[:1])
-        wide[:, words:] = 0
-        wide.setflags(write=False)
-        at += rows
-        yield wide
+from asmdnn.planning.phase import Phase
+from asmdnn.records import replace
 
 
 def merged(phases: Sequence[Phase]) -> Phase:

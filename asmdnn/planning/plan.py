@@ -76,8 +76,8 @@ class Plan:
 
     @property
     def arguments(self) -> int:
-        """Of every kernel's frame."""
-        return len(self.phases[0].arguments)
+        """Of the largest frame."""
+        return max(len(phase.arguments) for phase in self.phases)
 
     def scratch_offsets(self, parts: int = 1) -> dict[str, int]:
         """Where each scratch buffer starts in the scratchpad of a call in so many parts."""

@@ -92,7 +92,7 @@ def phase_words(table: PhaseTable) -> list[int]:
     words[PhaseWord.RECORDS] = phase.records.ctypes.data
     words[PhaseWord.SHARES] = table.shares.ctypes.data
     words[PhaseWord.KERNELS] = table.kernels.ctypes.data
-    words[PhaseWord.BARRIER] = int(table.has_barrier)
+    words[PhaseWord.BARRIER], words[PhaseWord.ARGUMENTS] = int(table.has_barrier), len(phase.arguments)
     words[PhaseWord.MXCSR] = FLUSHING_MXCSR if phase.flushes else USUAL_MXCSR
     if table.starts is not None and table.part_bytes is not None:
         words[PhaseWord.STARTS], words[PhaseWord.PART_BYTES] = table.starts.ctypes.data, table.part_bytes.ctypes.data

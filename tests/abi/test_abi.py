@@ -58,7 +58,7 @@ def test_executor(arguments: int) -> None:
     shares = np.array([(0, 0, 0, 2 * step, *ways), (0, 2 * step, 0, 5 * step, *ways)], np.int64)
     rounds = [(0, 0), (zeros.ctypes.data, zeros.ctypes.data)]
     places = (records.ctypes.data, shares.ctypes.data, table.ctypes.data)
-    phases = [(*places, 1, mode, *again, *zeros) for mode in (0x1F80, 0x9FC0) for again in rounds]
+    phases = [(*places, 1, mode, *again, arguments, *zeros) for mode in (0x1F80, 0x9FC0) for again in rounds]
     context = np.array([0, 0, 0, 2, 4, *(word for phase in phases for word in phase)], np.int64)
     executor = Kernel(code_of(ExecutorSpec(arguments)).data)
     assert not call_with_known_registers(executor, context.ctypes.data).offences()

@@ -85,6 +85,7 @@ def emulated_context(
     for i, table in enumerate(PhaseTables(program.plan, PARTS, kernels).phases):
         at = CONTEXT_WORDS + i * (PHASE_WORDS + program.arguments)
         assert context[at + PhaseWord.BARRIER] == table.has_barrier
+        assert context[at + PhaseWord.ARGUMENTS] == len(table.phase.arguments)
         context[at + PhaseWord.RECORDS] = words.add(np.ravel(table.phase.records))
         context[at + PhaseWord.SHARES] = words.add(np.ravel(table.shares))
         context[at + PhaseWord.KERNELS] = words.add(table.kernels)

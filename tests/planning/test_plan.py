@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.phase import NOTHING, Phase, View, views
-from asmdnn.planning.phases import of_one_width
+from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan
 from tests.primitives.conv_case import case_of, proven
 from tests.primitives.test_conv_phases import in_ranges
@@ -79,33 +78,6 @@ def test_parts_are_shares() -> None:
     assert plan(phase([1, 1])).parts(1) == 1
     assert plan(phase([1] * 3)).parts(8) == 3
     assert plan(phase([1] * 8), phase([1])).parts(8) == 8
-
-
-def test_phases_of_one_width() -> None:
-    one = Phase((), views(("a", "b")), np.array([[0, 8, 16]], np.int64), np.array([5], np.int32))
-    two = Phase((), views(("b", "c", "d")), np.array([[1, 1, 2, 3]], np.int64), np.array([5], np.int32), True)
-    first, second, third = of_one_width((one, two, one.on({"a": View("x", 64)})))
-    assert first.records.tolist() == [[0, 8, 16, 0]]
-    assert first.arguments == (View("a"), View("b"), NOTHING)
-    assert second is two
-    assert third.arguments == (View("x", 64), View("b"), NOTHING)
-    assert third.records is first.records, "arrays that phases share stay shared"
-    assert one.records.tolist() == [[0, 8, 16]], "the original is not changed"
-
-
-def test_records_of_several_widths() -> None:
-    """Each is read-only, with its own numbers, and 0 for what it had not."""
-    random = np.random.default_rng(0)
-    names = ("a", "b", "c", "d", "e")
-    phases = [
-        Phase((), views(names[:n]), random.integers(0, 99, (rows, 2 * (1 + n)))[:, ::2], np.ones(rows, np.int32))
-        for n, rows in ((1, 7), (3, 1), (5, 4), (2, 0), (3, 20))
-    ]
-    for phase, wide in zip(phases, of_one_width(phases), strict=True):
-        missing = len(names) - len(phase.arguments)
-        np.testing.assert_array_equal(wide.records, np.pad(phase.records, ((0, 0), (0, missing))))
-        assert len(wide.arguments) == len(names) and not wide.records.flags.writeable
-        assert not missing or wide.records.flags.c_contiguous
 
 
 def test_equal_requests_share_a_plan(planned_isa: str) -> None:

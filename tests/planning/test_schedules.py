@@ -13,7 +13,7 @@ from asmdnn.isa.assembler import Assembler
 from asmdnn.planning.check import PlanError
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.planning.phase import NOTHING, Phase, Repeat, View
-from asmdnn.planning.phases import barriers_before, of_one_width
+from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
 from asmdnn.planning.splitting import cut_evenly
@@ -251,8 +251,7 @@ def test_time_steps_and_joined_plans() -> None:
     steps = [step.on({"x": at("src", t), "y": at("kept", t)}) for t in range(ROWS // 4)]
     assert all(one.records is step.records for one in steps)
     copy = phase(ALL, View("a"), View("b"))
-    joined = of_one_width([*steps, copy.on({"a": View("kept"), "b": View("dst")})])
-    plan = plan_of(*joined, scratch={"kept": ROWS * ROW})
+    plan = plan_of(*steps, copy.on({"a": View("kept"), "b": View("dst")}), scratch={"kept": ROWS * ROW})
     plan.check()
     assert (result(plan, 3) == rows()).all()
     assert len({id(bounds) for bounds in plan.split(3)}) == 2

@@ -8,8 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.corpus.families import executors
-from asmdnn.planning.phase import NOTHING
-from asmdnn.planning.phases import of_one_width
+from asmdnn.planning.assembly import nothing
 from asmdnn.runtime.execution import ExecutablePlan
 from tests.generators.executors import COUNTS
 from tests.primitives.conv_case import case_of, proven
@@ -84,16 +83,14 @@ def test_convolution(isa: str, post_ops: int) -> None:
     np.testing.assert_array_equal(execute(pd, arrays), sums + added)
 
 
-@pytest.mark.parametrize("arguments", [count for count in COUNTS if count > 6])
-def test_a_plan_widened(isa: str, arguments: int) -> None:
-    """A kernel that needs fewer arguments ignores the last ones: a plan of several phases and any number of them."""
+@pytest.mark.parametrize("more", COUNTS)
+def test_phases_of_several_widths(isa: str, more: int) -> None:
+    """Records have as many arguments as the kernels of their phase, whatever the largest phase of the plan has."""
     case = case_of("mb2ic33ih9oc33oh9kh3ph1 any any bias relu")
     pd = proven(case, isa)
     data = make_data(case, integers=True)
     memories = memories_of(pd, data)
-    first = pd.plan.phases[0]
-    wide = replace(first, arguments=(NOTHING,) * max(arguments, len(first.arguments)))
-    plan = replace(pd.plan, phases=of_one_width([*pd.plan.phases, wide])[:-1])
+    plan = replace(pd.plan, phases=(*pd.plan.phases, nothing(pd.plan.arguments + more)))
     call = ExecutablePlan(plan, threads=2).prepare()
     call.bind([memories[name].address for name in plan.tensors], keep=memories)
     call()

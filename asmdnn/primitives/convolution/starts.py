@@ -22,7 +22,6 @@ from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
-from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
@@ -117,7 +116,7 @@ class Starts:
         phases = (*sums, self.starts(begins(lists), tuning.phases), *plan.phases)
         return replace(
             plan,
-            phases=of_one_width(phases),
+            phases=phases,
             constants={**plan.constants, **constants},
             scratch_bytes={**plan.scratch_bytes, **scratch},
         )

@@ -25,7 +25,6 @@ from asmdnn.planning.calls import phases_of as records_of_calls
 from asmdnn.planning.loops import MAX_STEP, Box, Loop, boxes, cut_loop
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.phase import Phase, View, views
-from asmdnn.planning.phases import of_one_width
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import PhaseTuning, Tuning
@@ -95,7 +94,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     sizes = [desc.dtype.size_bytes for desc in tensors.values()]
     phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
     if request.mask:
-        phases = of_one_width((*phases, *padding_of_mask(request.mask[0], nests, engine.tuning)))
+        phases = (*phases, *padding_of_mask(request.mask[0], nests, engine.tuning))
     plan = Plan(
         implementation=name,
         phases=phases,

@@ -24,7 +24,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import MOST_CYCLES, Phase, View
-from asmdnn.planning.phases import merged, of_one_width, sorted_by
+from asmdnn.planning.phases import merged, sorted_by
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
@@ -143,9 +143,7 @@ def by_row(phases: Sequence[Phase], most: int) -> list[Phase]:
     which a cache still has.  Of more records than `most`, one after the other, without barriers between them."""
     if sum(phase.count for phase in phases) > most or not phases:
         return [replace(phase, independent=phase.independent or i > 0) for i, phase in enumerate(phases)]
-    wide = of_one_width([phase.written_out() for phase in phases])
-    arguments = max(phases, key=lambda phase: len(phase.arguments)).arguments
-    return [sorted_by(merged([replace(phase, arguments=arguments) for phase in wide]), 1 + DST)]
+    return [sorted_by(merged([phase.written_out() for phase in phases]), 1 + DST)]
 
 
 def tag_of(tensors: Mapping[str, MemoryDesc], lanes: int) -> str:
