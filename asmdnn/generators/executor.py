@@ -78,7 +78,7 @@ class ExecutorSpec:
         names = ("phase", "kernel table", "record", "end of share", "step", "arguments")
         kept = [asm.gp.claim(register("r64", n), name) for n, name in zip((3, 5, 12, 13, 14, 15), names, strict=True)]
         phase, table, record, end, step, arguments = kept
-        state = ExecutorState(phase, table, record, end, step, arguments, slots)
+        state = ExecutorState(phase, table, record, end=end, step=step, arguments=arguments, slots=slots)
         next_phase, done = asm.new_label("next phase"), asm.new_label("done")
 
         asm.SUB(rsp, WORD * words)

@@ -50,6 +50,13 @@ class Accesses:
         reads, writes = spans_of(footprint.reads), spans_of(footprint.writes)
         return cls(reads, writes, footprint.taps, footprint.words, footprint.partial)
 
+    @property
+    def arguments(self) -> int:
+        """Of a frame that has all that is touched."""
+        taps = (*self.taps.targets, self.taps.argument) if self.taps else ()
+        words = (self.words.argument,) if self.words else ()
+        return 1 + max((*self.reads, *self.writes, *taps, *words), default=-1)
+
 
 def spans_of(ranges: Iterable[Range]) -> dict[int, Spans]:
     found: dict[int, tuple[list[int], list[int]]] = {}

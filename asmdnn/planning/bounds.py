@@ -25,9 +25,6 @@ def check_form(plan: Schedule, index: int) -> None:
     for kernel in np.unique(records[:, 0]):
         if not 0 <= kernel < len(phase.kernels):
             raise PlanError(f"{where}: records name kernel {kernel}, there are {len(phase.kernels)}")
-        spec = phase.kernels[kernel]
-        if len(spec.frame) >= width:
-            raise PlanError(f"{where} has {width - 1} arguments, kernel {spec.name} takes {len(spec.frame)}")
     for times, strides in phase.repeats:
         if times < 1 or len(strides) != width - 1:
             raise PlanError(f"{where}: a repeat of {times} rounds has {len(strides)} strides for {width - 1} arguments")
