@@ -57,6 +57,6 @@ def emulate_plan(plan: Plan, memories: Mapping[str, dnn.Memory]) -> None:
     for phase in plan.phases:
         bases = [base.get(view.buffer, 0) + view.offset_bytes for view in phase.arguments]
         for kernel, *offsets in phase.written_out().records.tolist()[:: -1 if phase.backwards else 1]:
-            frame[:] = np.add(bases, offsets)
+            frame[: len(bases)] = np.add(bases, offsets)
             code = number[phase.kernels[kernel]]
             machine.call(codes[code], CODES + code * KERNEL_STRIDE_BYTES, FRAME)
