@@ -115,14 +115,15 @@ class Footprints:
 
     def calls_of(self, phase: Phase) -> list[Calls]:
         """Of every kernel of a phase, which has to live as long as this does.  Raises PlanError."""
-        width, key = len(phase.arguments), (id(phase.kernels), id(phase.records))
+        key = id(phase.kernels), id(phase.records)
         if key not in self.shared:
             self.shared[key] = [
                 (spec, numbers, self.of(spec), phase.records[numbers, 1:]) for spec, numbers in phase.by_kernel()
             ]
-        for spec, _, accesses, _ in self.shared[key]:
-            if accesses.arguments > width:  # it would find what phases before have left in the frame
-                raise PlanError(f"kernel {spec.name} takes {accesses.arguments} arguments, its phase has {width}")
+            width = len(phase.arguments)
+            for spec, _, accesses, _ in self.shared[key]:
+                if accesses.arguments > width:  # it would find what phases before have left in the frame
+                    raise PlanError(f"kernel {spec.name} takes {accesses.arguments} arguments, its phase has {width}")
         return [Calls(phase, *shared) for shared in self.shared[key]]
 
     def of(self, spec: KernelSpec) -> Accesses:
