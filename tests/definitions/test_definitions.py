@@ -190,39 +190,6 @@ def test_philox() -> None:
     assert np.array_equal(values, np.where(stays, np.float32(1) / np.float32(0.7), 0))
 
 
-def lrn(x: Any) -> Any:
-    return normalization.local_response(x, (1,), 3, 0.5, 0.75, 2.0)
-
-
-def of_reduction(alg: str) -> tuple[Any, Any]:
-    return (
-        lambda x: reduction.reduced(alg, x, (1,)),
-        lambda x: reduction.reduced_error(alg, x, (1,), reduction.reduced(alg, x, (1,))),
-    )
-
-
-BOUNDED: tuple[tuple[Any, Any], ...] = (
-    (lambda x: softmax.softmax(x, 1), lambda x: softmax.softmax_error(x, 1)),
-    (lambda x: softmax.softmax(x, 1, log=True), lambda x: softmax.softmax_error(x, 1, log=True)),
-    *map(of_reduction, ("sum", "mean", "mul", "logsumexp", "norm_lp_sum")),
-    (lambda x: reduction.cumulated("sum", x, 1), lambda x: reduction.cumulative_error(x, 1, False, False)),
-    (lambda x: resampled(x, "cubic"), lambda x: resampling.resampled(x, "cubic", (10, 9), (2.0, 1.5))[1]),
-    (lrn, lambda x: normalization.local_response_error(lrn(x), 3, 0.75)),
-    (lambda x: elementwise.weighted_sum((x, x), (0.1, 3)),
-     lambda x: elementwise.weighted_sum_error((x, x), (0.1, 3))),
-    (lambda x: windows.window_means(x, THREE, True)[0],
-     lambda x: windows.mean_error(x, *windows.window_means(x, THREE, True), THREE, False)),
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("found", "bound"), BOUNDED)
-def test_arithmetic_in_f32_is_within_the_bound_which_is_small(found: Any, bound: Any) -> None:
-    x = X.astype(np.float32)
-    exact, error = found(x.astype(np.float64)), bound(x.astype(np.float64))
-    assert (np.abs(found(x) - exact) <= error).all()
-    assert (error <= 2.0**-16 * (4 + np.abs(exact))).all()
-
-
 @pytest.mark.parametrize("spreads", [False, True])
 def test_gradients_of_convolutions_are_differences(spreads: bool) -> None:
     """Both sums are linear in x and in the weights, so that a difference is the gradient but for rounding."""
