@@ -120,7 +120,8 @@ class TensorWork(Work[TensorData]):
     ) -> Answer:
         """What is off by `error` in front of post-ops, scales, zero point and the rounding to dst's type."""
         error = np.broadcast_to(error, values.shape)
-        return typed.answer(self.attr, values, error, data.arrays, self.descs["dst"].dtype, divisor, zero_point)
+        kind = self.descs["dst"].dtype
+        return typed.answer(self.attr, values, error, data.arrays, kind, divisor=divisor, zero_point=zero_point)
 
     def peer_tensors(self) -> dict[str, "Tensor"]:
         """Those of the description, as oneDNN is to have them."""

@@ -1,6 +1,7 @@
 """The specs of gradients that need sums over a row: rows of all lengths, lanes, gaps, operands of every kind."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.postops import Operand
@@ -26,8 +27,9 @@ def softmaxes(isa: str) -> Iterator[RowGradientSpec]:
             row_bytes = 4 * (elements + GAP)
             operands = (Operand(2, row_bytes, 0, False),)
             for log in (False, True):
-                steps = (4 * elements, row_bytes, operands)
-                yield RowGradientSpec(isa, "softmaxback", along, rows, elements, *steps, *softmax_programs(log))
+                programs = softmax_programs(log)._asdict()
+                steps: dict[str, Any] = {"src_row_bytes": 4 * elements, "dst_row_bytes": row_bytes}
+                yield RowGradientSpec(isa, "softmaxback", along, rows, elements, operands=operands, **steps, **programs)
 
 
 def norms(isa: str) -> Iterator[RowGradientSpec]:
@@ -37,12 +39,11 @@ def norms(isa: str) -> Iterator[RowGradientSpec]:
         row_bytes = 4 * elements
         dy, mean, factor = Operand(2, row_bytes, 0, False), Operand(3, 4, 0, True), Operand(4, 4, 0, True)
         scale = Operand(5, 0, 0, False)
-        every = norm_programs(elements, True, True)
-        steps = (row_bytes, row_bytes)
-        yield RowGradientSpec(isa, "layernormback", "rows", 3, elements, *steps, (dy, mean, factor, scale), *every)
-        alone = norm_programs(elements, False, False)
-        found = (dy, Operand(3, 4, 0, True))
-        yield RowGradientSpec(isa, "rmsnormback", "rows", 2, elements, *steps, found, *alone)
+        steps: dict[str, Any] = {"src_row_bytes": row_bytes, "dst_row_bytes": row_bytes}
+        every = norm_programs(elements, True, True)._asdict() | {"operands": (dy, mean, factor, scale)}
+        yield RowGradientSpec(isa, "layernormback", "rows", 3, elements, **steps, **every)
+        alone = norm_programs(elements, False, False)._asdict() | {"operands": (dy, Operand(3, 4, 0, True))}
+        yield RowGradientSpec(isa, "rmsnormback", "rows", 2, elements, **steps, **alone)
 
 
 def sums(isa: str) -> Iterator[RowSumsSpec]:

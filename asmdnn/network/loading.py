@@ -67,7 +67,7 @@ def load_onnx(
     if key and (kept := find(key, engine.threads)):
         return Network(lambda: engine, kept, lambda: anew().planned())
     if key and (known := described(key)):
-        same = partial(key_of, path, shapes, constants, engine, fallback, allowed)
+        same = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed)
         return KeptOpenNetwork(*known, engine, key, read=lambda: unchanged(path, anew, same() == key))
     return keeping(anew(), key)
 

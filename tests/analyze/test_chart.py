@@ -27,15 +27,19 @@ from asmdnn.analyze.text import BEATEN, percent_of_peak, text_of
 from asmdnn.errors import InvalidArguments
 from asmdnn.runtime.rates import Rates
 
-RATES = Rates("a CPU", "avx2", 2.0, 64.0, 128.0, 64.0, 32.0, 8.0)
-PART = KernelPart("loop", 0, 10.0, 5, {"fma": 4, "branch": 1}, 64, 96, 32, Bound(2.0, "P0", 2.5))
+RATES = Rates("a CPU", "avx2", clock_ghz=2.0, fma_gflops=64.0, l1_gbs=128.0, l2_gbs=64.0, l3_gbs=32.0, dram_gbs=8.0)
+PART = KernelPart(
+    "loop", 0, trips=10.0, instructions=5, mix={"fma": 4, "branch": 1}, flops=64, loaded_bytes=96, stored_bytes=32,
+    bound=Bound(2.0, "P0", 2.5),
+)  # fmt: skip
 KERNEL = KernelAnalysis(0, "kernel", 3, (PART,), 20.0, Measured(25.0, 40.0))
 
 
 def analysis(point: Point | None = Point(4000.0, 1000, 1e-7), rates: Rates | None = RATES) -> Analysis:  # noqa: B008
     return Analysis(
-        "problem", "direct:avx2", "avx2", "LLVM's model of x", "" if rates else "no CPU", (KERNEL,), rates, point
-    )
+        "problem", "direct:avx2", isa="avx2", mca="LLVM's model of x", not_measured="" if rates else "no CPU",
+        kernels=(KERNEL,), rates=rates, point=point,
+    )  # fmt: skip
 
 
 def test_a_point() -> None:
@@ -51,7 +55,9 @@ def test_a_kernel() -> None:
     assert KERNEL.flops == 640
     assert (KERNEL.bound_cycles(simulated=False), KERNEL.bound_cycles(simulated=True)) == (20.0, 25.0)
     assert percent_of_peak(KERNEL, RATES) == pytest.approx(100 * 640 / 40 * 2.0 / 64.0)
-    unknown = KernelAnalysis(0, "kernel", 3, (KernelPart("loop", 0, None, 1, {}, 2, 0, 0, None),), 20.0, None)
+    unknown = KernelAnalysis(0, "kernel", 3, (KernelPart(
+        "loop", 0, trips=None, instructions=1, mix={}, flops=2, loaded_bytes=0, stored_bytes=0, bound=None
+    ),), 20.0, None)
     assert (unknown.flops, unknown.bound_cycles(False), percent_of_peak(unknown, RATES)) == (None, None, None)
 
 
@@ -104,7 +110,9 @@ def test_text_and_json() -> None:
     assert "40.0 GFLOP/s" in text and " % of the peak" in text
     assert "too pessimistic" not in text
     fast = KernelAnalysis(0, "kernel", 3, (PART,), 20.0, Measured(BEATEN * 20.0 - 1, 40.0))
-    beaten = Analysis("p", "i", "avx2", "m", "", (fast,), RATES, Point(4000.0, 1000, 1e-7))
+    beaten = Analysis(
+        "p", "i", isa="avx2", mca="m", not_measured="", kernels=(fast,), rates=RATES, point=Point(4000.0, 1000, 1e-7)
+    )
     assert "too pessimistic" in text_of(beaten)
     assert "not measured, no CPU" in text_of(analysis(None, None))
     assert "no arithmetic" in text_of(analysis(Point(0.0, 1000, 1e-7)))

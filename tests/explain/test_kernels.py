@@ -21,8 +21,9 @@ def tile(isa: str, pixels: int = 6, vectors: int = 2, channels: int = 3) -> Conv
     width = vectors * lanes_of(isa)
     group = TapGroup(tuple(range(pixels)), channels)
     return ConvTileSpec(
-        isa, vectors, width, tuple(32 * p for p in range(pixels)), 4, 4 * width, 4 * width, 4 * width // vectors, True,
-        (group,),
+        isa, vectors=vectors, channels=width, src_pixel_bytes=tuple(32 * p for p in range(pixels)),
+        src_channel_bytes=4, weights_row_bytes=4 * width, dst_pixel_bytes=4 * width,
+        dst_vector_bytes=4 * width // vectors, whole_vectors=True, groups=(group,),
     )  # fmt: skip
 
 
@@ -97,7 +98,10 @@ def test_lines_hold_what_emitted_them() -> None:
 
 def test_loops_are_those_of_the_generator() -> None:
     group0, group1 = TapGroup((0,), 2), TapGroup((0, 1), 2)
-    spec = ConvTileSpec("avx2", 1, 8, (0, 32), 4, 32, 32, 32, True, (group0, group1))
+    spec = ConvTileSpec(
+        "avx2", vectors=1, channels=8, src_pixel_bytes=(0, 32), src_channel_bytes=4, weights_row_bytes=32,
+        dst_pixel_bytes=32, dst_vector_bytes=32, whole_vectors=True, groups=(group0, group1),
+    )  # fmt: skip
     kernel = kernel_of(spec)
     assert [(loop.name, loop.depth) for loop in kernel.loops] == [("group0", 0), ("group1", 0)]
     by_offset = {i.offset: i for i in kernel.instructions}

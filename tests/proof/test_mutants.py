@@ -42,12 +42,16 @@ ROWS = rows("avx2", LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
 DISTANCE, TIMES, HEIGHT = 1, 4, 6  # words: of dst from row to row, segments between, rows
 BAND_BYTES = 32
 PIXELS = PoolPixelsSpec(
-    "avx2", "max", (PixelLoop(2, 1600, 160), PixelLoop(5, 64, 32)), (Taps(2, 800), Taps(2, 32)), 8, 2, 1
-)
-WINDOWS = PoolPixelsSpec("avx2", "avg", (PixelLoop(1, 0, 32),), (Taps(9, 320), Taps(8, 32)), 8, 1, 1, divisor=72)
+    "avx2", "max", loops=(PixelLoop(2, 1600, 160), PixelLoop(5, 64, 32)), window=(Taps(2, 800), Taps(2, 32)),
+    elements=8, pixels=2, vectors=1,
+)  # fmt: skip
+WINDOWS = PoolPixelsSpec(
+    "avx2", "avg", loops=(PixelLoop(1, 0, 32),), window=(Taps(9, 320), Taps(8, 32)), elements=8, pixels=1, vectors=1,
+    divisor=72,
+)  # fmt: skip
 PLANES = inputs_of("avx2", 2, LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
 INPUT = list(words_in_front(PLANES)).index(INPUT_OF_SRC)
-GATHER = GatherSpec("avx2", 1, 9, 68, 68, 68, 4)
+GATHER = GatherSpec("avx2", count=1, limit=9, row_bytes=68, src_step=68, dst_step=68, index_step=4)
 SCATTER = ScatterSpec(isa="avx2", count=1, limit=9, row_bytes=68, updates_step=68, dst_step=68, index_step=4)
 CHOOSE = SortedTopKSpec(isa="avx2", call="choose", k=33, size=64, elements=8)
 ADDING = replace(SCATTER, reduction="add")

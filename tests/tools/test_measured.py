@@ -54,14 +54,20 @@ def row_of_two() -> Row:
 
 def test_what_is_slower_is_named() -> None:
     row = row_of_two()
-    text = page("x", MeasuredCpu("A CPU", "zen5", "avx2", "2026-01-02", "abc", "oneDNN 3.2.0", 7, 0, "", (row,)))
+    text = page("x", MeasuredCpu(
+        "A CPU", "zen5", "avx2", date="2026-01-02", commit="abc", peer="oneDNN 3.2.0", ms=7, least_us=0, note="",
+        rows=(row,),
+    ))  # fmt: skip
     assert f"| {SETS[0].title} | 1 | `lost` | 0.50 |" in text
     assert "`won`" not in text
     assert f"| [{SETS[0].title}]({SETS[0].page}.md) | 2 | 1.00 (0.50) |  |" in text
 
 
 def test_what_is_left_out_is_said() -> None:
-    cpu = MeasuredCpu("A CPU", "zen5", "avx2", "2026-01-02", "abc", "oneDNN 3.13.2", 7, 0, "", (row_of_two(),))
+    cpu = MeasuredCpu(
+        "A CPU", "zen5", "avx2", date="2026-01-02", commit="abc", peer="oneDNN 3.13.2", ms=7, least_us=0, note="",
+        rows=(row_of_two(),),
+    )  # fmt: skip
     text = page("x", replace(cpu, least_us=500))
     assert "takes oneDNN less than 500 us is left out" in text
     assert "--ms=7 --least-us=500\n" in text

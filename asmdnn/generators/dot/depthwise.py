@@ -199,7 +199,7 @@ class DepthwiseRowsCode(RowsCode):
                 self.load_weights(lanes, weights, factors, spare)
                 if spec.has_zero_point or self.terms.shift(spec.src_type):
                     self.take_shift(lanes, uses, acc, factors, spare)
-                self.multiply_columns(lanes, src, uses, acc, factors, sources, spare)
+                self.multiply_columns(lanes, src, uses, acc, factors, sources=sources, spare=spare)
             if spec.planes > 1:
                 asm.ADD(src, spec.src_plane_bytes)
                 asm.ADD(weights, spec.weights_plane_bytes)

@@ -68,7 +68,7 @@ def instance_norm(w: Decomposer, node: Node, x: str, scale: str, shift: str) -> 
 
 def batch_norm(w: Decomposer, node: Node, x: str, scale: str, shift: str, mean: str, variance: str) -> Names:
     if node.get("training_mode", 0):
-        return trained_batch_norm(w, node, x, scale, shift, mean, variance)
+        return trained_batch_norm(w, node, x, scale, shift, (mean, variance))
     if all(w.data(name) is not None for name in (scale, shift, mean, variance)) or any(node.outputs[1:]):
         return None
     factor = w.div(scale, w("Sqrt", w.add(variance, node.get("epsilon", 1e-5))))
@@ -77,9 +77,8 @@ def batch_norm(w: Decomposer, node: Node, x: str, scale: str, shift: str, mean: 
     return (w.add(w.mul(w.sub(x, mean), factor), shift),)
 
 
-def trained_batch_norm(w: Decomposer, node: Node, x: str, *operands: str) -> Names:
+def trained_batch_norm(w: Decomposer, node: Node, x: str, scale: str, shift: str, running: tuple[str, str]) -> Names:
     """By the statistics of x, of which the running ones take a share."""
-    scale, shift, *running = operands
     kept, epsilon = node.get("momentum", 0.9), node.get("epsilon", 1e-5)
     y, *own = w.results("ChannelNorm", (x, scale, shift), 3, OWN, epsilon=epsilon)
     pairs = zip(running, own, strict=True) if any(node.outputs[1:]) else ()

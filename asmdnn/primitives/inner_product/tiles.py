@@ -67,7 +67,8 @@ def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     factors = src.rows(), weights.panels() or weights.rows().transposed
     read = {operand: plain(tensor) for operand, tensor in others.items()}
     operands = tuple(matrix_of(*other) for other in read.items())
-    p = Product((), mb, oc, src.size, *factors, matrix_of("dst", desc.dst), bias, None, operands)
+    dst = matrix_of("dst", desc.dst)
+    p = Product((), mb, oc, src.size, *factors, dst=dst, bias=bias, post_op_operands=operands)
     tensors, as_passed = desc.tensors() | chain.arguments(read), passed.tensors() | chain.arguments(others)
     return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
 

@@ -121,8 +121,11 @@ def spec_of(
     dtypes = [tensor.dtype for tensor in tensors.values()]
     steps = dtypes[SRC].size_bytes * rows.strides[SRC], dtypes[DST].size_bytes * rows.strides[DST]
     types = () if {*dtypes} == {f32} else tuple(dtype.name for dtype in dtypes)
-    extents = (rows.extent, row.extent)
-    return RowGradientSpec(isa, request.what, along, *extents, *steps, operands[DST + 1 :], *request.programs, types)
+    sums, result = request.programs
+    return RowGradientSpec(
+        isa, request.what, along, rows.extent, row.extent, *steps, operands=operands[DST + 1 :], sums=sums,
+        result=result, types=types,
+    )  # fmt: skip
 
 
 def cost(spec: RowGradientSpec) -> int:
