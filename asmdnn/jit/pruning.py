@@ -1,8 +1,11 @@
-"""How large the kernel cache on disk may become, and which of its files go when it is larger."""
+"""How large the kernel cache on disk may become and is, and which of its files go when it is larger."""
 
+import contextlib
+import os
 import re
+import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -10,7 +13,14 @@ from asmdnn import environment
 from asmdnn.errors import InvalidArguments
 
 DEFAULT_LIMIT_BYTES: Final = 1 << 30
+SUFFIX: Final = ".kernel"
 IMAGE_SUFFIX: Final = ".network"
+SAMPLED: Final = 512  # kernels of many, of which a look takes the size: a look at 20,000 files takes 0.01 s, not 0.15
+ABANDONED_S: Final = 3600  # a temporary file of this age belongs to nobody any more
+KERNEL_FILE: Final = rf"([0-9a-f]{{64}}){re.escape(SUFFIX)}"
+IMAGE_FILE: Final = rf"([0-9a-f]{{64}}){re.escape(IMAGE_SUFFIX)}"
+ANY_FILE: Final = f"{KERNEL_FILE}|{IMAGE_FILE}"
+TEMPORARY_FILE: Final = r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp"
 _SIZE: Final = r"([0-9]{1,15})\s*([KMGT]?)(?:I?B)?"
 _UNITS: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 
@@ -46,6 +56,44 @@ def oldest(files: Iterable[StoredFile], limit_bytes: int) -> list[StoredFile]:
         removed.append(file)
         total -= file.size_bytes
     return removed
+
+
+def matching(directory_fd: int | None, pattern: str) -> Iterator[tuple[str, re.Match[str]]]:
+    for file in [] if directory_fd is None else os.listdir(directory_fd):
+        if match := re.fullmatch(pattern, file):
+            yield file, match
+
+
+def estimated_bytes(directory_fd: int) -> int:
+    """What all files have together: every network's size, and that of every so manieth kernel where there are many."""
+    names = os.listdir(directory_fd)
+    kernels = [name for name in names if name.endswith(SUFFIX)]
+    images = [name for name in names if name.endswith(IMAGE_SUFFIX)]
+    step = max(1, len(kernels) // SAMPLED)
+    sampled, whole = (of_names(directory_fd, some) for some in (kernels[::step], images))
+    return step * sum(file.size_bytes for file in sampled) + sum(file.size_bytes for file in whole)
+
+
+def stored(directory_fd: int, pattern: str) -> Iterator[StoredFile]:
+    yield from of_names(directory_fd, (file for file, _ in matching(directory_fd, pattern)))
+
+
+def of_names(directory_fd: int, names: Iterable[str]) -> Iterator[StoredFile]:
+    for file in names:
+        with contextlib.suppress(OSError):  # removed by somebody else since it was listed
+            info = os.stat(file, dir_fd=directory_fd, follow_symlinks=False)
+            yield StoredFile(info.st_mtime, info.st_size, file)
+
+
+def remove_surplus(directory_fd: int, limit_bytes: int) -> tuple[int, int]:
+    """Those of surplus and abandoned ones go.  Returns how many kernels and networks went, and their bytes."""
+    files = surplus(stored(directory_fd, ANY_FILE), limit_bytes)
+    latest = time.time() - ABANDONED_S
+    abandoned = (file for file in stored(directory_fd, TEMPORARY_FILE) if file.last_used < latest)
+    for file in (*files, *abandoned):
+        with contextlib.suppress(OSError):
+            os.unlink(file.name, dir_fd=directory_fd)
+    return len(files), sum(file.size_bytes for file in files)
 
 
 def parse_size(name: str, text: str) -> int:

@@ -9,11 +9,9 @@ which is mapped.
 
 import contextlib
 import os
-import re
 import stat
-import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,21 +19,24 @@ from asmdnn import environment
 from asmdnn.files import opened, replace_file, temporary_directory
 from asmdnn.jit.image_file import Image, map_image
 from asmdnn.jit.kernel_file import pack, unpack
-from asmdnn.jit.pruning import IMAGE_SUFFIX, StoredFile, size_limit, surplus
+from asmdnn.jit.pruning import (
+    ANY_FILE,
+    IMAGE_FILE,
+    IMAGE_SUFFIX,
+    KERNEL_FILE,
+    SUFFIX,
+    TEMPORARY_FILE,
+    estimated_bytes,
+    matching,
+    remove_surplus,
+    size_limit,
+)
 from asmdnn.jit.trust import distrust, distrust_link, distrust_way, make_private
 
 MAX_FILE_BYTES = 1 << 26  # a kernel has kilobytes; what is larger is not one of ours and not worth reading
-SUFFIX = ".kernel"
 TUNED_FOLDER = "tuned"  # beside them: plans that measurements chose
 LARGEST_SHARE = 2  # an image has at most this part of the limit
 LOOKS = 16  # at the whole directory, while as much as its limit is written
-SAMPLED = 512  # kernels of many, of which a look takes the size: a look at 20,000 files takes 0.01 s, not 0.15
-ABANDONED_S = 3600  # a temporary file of this age belongs to nobody any more
-
-_KERNEL_FILE = rf"([0-9a-f]{{64}}){re.escape(SUFFIX)}"
-_IMAGE_FILE = rf"([0-9a-f]{{64}}){re.escape(IMAGE_SUFFIX)}"
-_ANY_FILE = f"{_KERNEL_FILE}|{_IMAGE_FILE}"
-_TEMPORARY_FILE = r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp"
 _warned: dict[str, object] = {}  # directories whose one warning has been given
 
 
@@ -70,7 +71,7 @@ class DiskStore:
     def get(self, key: str, name: str) -> bytes | None:
         """The code stored under `key` by that name, or None.  It counts as used now."""
         with self._open() as fd:
-            found = _read(fd, key)
+            found = read_kernel(fd, key)
             if found:
                 with contextlib.suppress(OSError):  # of a file system that can only be read
                     os.utime(key + SUFFIX, dir_fd=fd, follow_symlinks=False)
@@ -83,7 +84,7 @@ class DiskStore:
     def get_image(self, key: str) -> Image | None:
         """The image stored under `key`, mapped, or None.  It counts as used now."""
         with self._open() as fd:
-            found = _read_image(fd, key)
+            found = read_image(fd, key)
             if found:
                 with contextlib.suppress(OSError):
                     os.utime(key + IMAGE_SUFFIX, dir_fd=fd, follow_symlinks=False)
@@ -111,7 +112,7 @@ class DiskStore:
         """Remove what was not used for longest, until the rest has at most so many bytes; and temporary files that
         were left behind.  Returns how many kernels and networks went, and their bytes."""
         with self._open() as fd:
-            return (0, 0) if fd is None else _prune(fd, limit_bytes)
+            return (0, 0) if fd is None else remove_surplus(fd, limit_bytes)
 
     def _keep_to_limit(self, fd: int, written_bytes: int) -> None:
         if self.limit_bytes is None:
@@ -119,17 +120,17 @@ class DiskStore:
         self._unseen_bytes += written_bytes
         if self._unseen_bytes * LOOKS > self.limit_bytes:
             self._unseen_bytes = 0
-            if _estimated_bytes(fd) > self.limit_bytes:
-                _prune(fd, self.limit_bytes * 9 // 10)
+            if estimated_bytes(fd) > self.limit_bytes:
+                remove_surplus(fd, self.limit_bytes * 9 // 10)
 
     def list(self) -> tuple[StoreEntry, ...]:
         """The intact kernels of the directory, by name."""
         entries = []
         with self._open() as fd:
-            for file, match in _matching(fd, _KERNEL_FILE):
+            for file, match in matching(fd, KERNEL_FILE):
                 with contextlib.suppress(OSError):  # removed by somebody else since it was listed
                     info = os.stat(file, dir_fd=fd, follow_symlinks=False)
-                    if found := _read(fd, match[1]):
+                    if found := read_kernel(fd, match[1]):
                         entries.append(StoreEntry(found[0], match[1], info.st_size, info.st_mtime))
         return tuple(sorted(entries))
 
@@ -137,8 +138,8 @@ class DiskStore:
         """The intact networks of the directory, by title."""
         entries = []
         with self._open() as fd:
-            for _, match in _matching(fd, _IMAGE_FILE):
-                if found := _read_image(fd, match[1]):
+            for _, match in matching(fd, IMAGE_FILE):
+                if found := read_image(fd, match[1]):
                     title, size = str(found.text.get("title")), len(found.whole)
                     entries.append(StoreEntry(title, match[1], size, found.last_used))
         return tuple(sorted(entries))
@@ -148,11 +149,11 @@ class DiskStore:
         kernels and networks went."""
         removed = 0
         with self._open() as fd:
-            for pattern in (_ANY_FILE, _TEMPORARY_FILE):
-                for file, _ in _matching(fd, pattern):
+            for pattern in (ANY_FILE, TEMPORARY_FILE):
+                for file, _ in matching(fd, pattern):
                     with contextlib.suppress(OSError):
                         os.unlink(file, dir_fd=fd)
-                        removed += pattern is _ANY_FILE
+                        removed += pattern is ANY_FILE
         return removed
 
     @contextlib.contextmanager
@@ -221,13 +222,7 @@ def default_store() -> DiskStore | None:
     return DiskStore(default_directory(), size_limit()) if enabled() else None
 
 
-def _matching(directory_fd: int | None, pattern: str) -> Iterator[tuple[str, re.Match[str]]]:
-    for file in [] if directory_fd is None else os.listdir(directory_fd):
-        if match := re.fullmatch(pattern, file):
-            yield file, match
-
-
-def _read(directory_fd: int | None, key: str) -> tuple[str, bytes] | None:
+def read_kernel(directory_fd: int | None, key: str) -> tuple[str, bytes] | None:
     """Name and payload of an intact, trustworthy file, else None."""
     if directory_fd is None:
         return None
@@ -242,7 +237,7 @@ def _read(directory_fd: int | None, key: str) -> tuple[str, bytes] | None:
         return None
 
 
-def _read_image(directory_fd: int | None, key: str) -> Image | None:
+def read_image(directory_fd: int | None, key: str) -> Image | None:
     """An intact, trustworthy image, else None."""
     if directory_fd is None:
         return None
@@ -252,35 +247,3 @@ def _read_image(directory_fd: int | None, key: str) -> Image | None:
     except (OSError, ValueError):  # what map_image raises is a ValueError
         return None
     return found if found and found.text.get("key") == key else None
-
-
-def _estimated_bytes(directory_fd: int) -> int:
-    """What all files have together: every network's size, and that of every so manieth kernel where there are many."""
-    names = os.listdir(directory_fd)
-    kernels = [name for name in names if name.endswith(SUFFIX)]
-    images = [name for name in names if name.endswith(IMAGE_SUFFIX)]
-    step = max(1, len(kernels) // SAMPLED)
-    sampled, whole = (_of_names(directory_fd, some) for some in (kernels[::step], images))
-    return step * sum(file.size_bytes for file in sampled) + sum(file.size_bytes for file in whole)
-
-
-def _stored(directory_fd: int, pattern: str) -> Iterator[StoredFile]:
-    yield from _of_names(directory_fd, (file for file, _ in _matching(directory_fd, pattern)))
-
-
-def _of_names(directory_fd: int, names: Iterable[str]) -> Iterator[StoredFile]:
-    for file in names:
-        with contextlib.suppress(OSError):  # removed by somebody else since it was listed
-            info = os.stat(file, dir_fd=directory_fd, follow_symlinks=False)
-            yield StoredFile(info.st_mtime, info.st_size, file)
-
-
-def _prune(directory_fd: int, limit_bytes: int) -> tuple[int, int]:
-    """How many kernels and networks went, and their bytes."""
-    files = surplus(_stored(directory_fd, _ANY_FILE), limit_bytes)
-    latest = time.time() - ABANDONED_S
-    abandoned = (file for file in _stored(directory_fd, _TEMPORARY_FILE) if file.last_used < latest)
-    for file in (*files, *abandoned):
-        with contextlib.suppress(OSError):
-            os.unlink(file.name, dir_fd=directory_fd)
-    return len(files), sum(file.size_bytes for file in files)

@@ -15,7 +15,6 @@ import pytest
 
 from asmdnn import environment
 from asmdnn.jit import pruning
-from asmdnn.jit import store as store_module
 from asmdnn.jit.store import DiskStore, default_directory, default_store, enabled
 
 KEY, OTHER_KEY = "a" * 64, "b" * 64
@@ -300,7 +299,7 @@ def test_the_first_write_of_a_process_prunes_what_others_left(directory: Path) -
 def test_a_look_at_many_files_takes_the_sizes_of_some(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(directory, None, 100)
     looked: list[str] = []
-    monkeypatch.setattr(store_module, "SAMPLED", 10)
+    monkeypatch.setattr(pruning, "SAMPLED", 10)
     monkeypatch.setattr(os, "stat", lambda name, stat=os.stat, **more: (looked.append(name), stat(name, **more))[1])
     DiskStore(directory, 1 << 20).put(KEY, NAME, CODE)
     assert len([name for name in looked if str(name).endswith(".kernel")]) <= 11

@@ -11,7 +11,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.jit.kernels import KernelCache
-from asmdnn.jit.store import SUFFIX
+from asmdnn.jit.pruning import SUFFIX
 from asmdnn.runtime.execution import programs
 from asmdnn.runtime.kernels import kernel_cache
 from tests.primitives.conv_case import case_of, proven

@@ -16,7 +16,8 @@ from typing import Any
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.forking import importing
-from asmdnn.jit.store import SUFFIX, TUNED_FOLDER, DiskStore
+from asmdnn.jit.pruning import SUFFIX
+from asmdnn.jit.store import TUNED_FOLDER, DiskStore
 from asmdnn.jit.tuned_folder import look_again, tuned_directory
 from asmdnn.planning.host import detected
 from asmdnn.planning.machine import machine_of
