@@ -44,7 +44,6 @@ MOST_ROWS = 64  # of a kernel: all are in the code
 MOST_PIXELS = 14  # of a row of a segment
 LEAST_PIXELS = 3  # for which two rows are computed together
 FINISHED = 5  # pixels whose post-ops share what they read
-CYCLES = 0.2  # of a kernel position of a vector, by and large: some of them are multiplied at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class DepthwiseRowsSpec(DotRows):
 
     @property
     def position_cycles(self) -> float:
-        return CYCLES
+        return self.terms.position_cycles
 
     @property
     def terms(self) -> type[RowsInLanes]:

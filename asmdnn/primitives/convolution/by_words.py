@@ -17,7 +17,7 @@ def words_that_pay(desc: ConvolutionDesc, engine: Engine) -> Types | None:
     bytes are multiplied."""
     types = types_of(desc)
     words = words_of(types, engine.isa)
-    if words is None or not desc.dst.nelems():
+    if words is None or not desc.dst.nelems() or channels_of_group(desc, "src") == 1:  # half of every pair would be 0
         return None
     if desc.weights.inner_blocks[-1:] == ((1 + desc.has_groups, words.group),):
         return words

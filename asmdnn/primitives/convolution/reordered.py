@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from asmdnn.errors import Unimplemented
-from asmdnn.isa.dot import f32_dot_level, multiplied, words_of
+from asmdnn.isa.dot import f32_dot_level, multiplied
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
@@ -40,7 +40,7 @@ def plan_packed(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 def plan_words(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """Bring src of bytes into scratch as words, where the level multiplies these and that pays; else nothing."""
-    if words_of(types_of(desc), engine.isa):
+    if words_that_pay(desc, engine):
         with_sums = partial(direct.planned_parts, parts=direct.one_part, has_sums=True)
         yield from ways_around("direct", desc, attr, engine, with_sums, WORDS)
         plain = not (desc.weights.is_any or desc.weights.inner_blocks)  # panels of bytes serve as they are
