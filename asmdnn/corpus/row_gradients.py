@@ -64,6 +64,18 @@ def sums(isa: str) -> Iterator[RowSumsSpec]:
     yield RowSumsSpec(isa, "layernormback", *shape, of_row, row_sums_program(2, True))
     yield RowSumsSpec(isa, "layernormback", *shape, of_row[:2], row_sums_program(1, False))
     yield RowSumsSpec(isa, "merged", *shape, of_row[:1], same_program(2))
+    yield from sums_in_memory(isa)
+
+
+def sums_in_memory(isa: str) -> Iterator[RowSumsSpec]:
+    """A tail alone, several vectors, a loop of them; one row and some; one sum and two, and what is stored beside."""
+    lanes = LANES[isa]
+    for rows, elements in ((1, lanes - 1), (3, 5 * lanes), (4, 18 * lanes + 2)):
+        size = 4 * (elements + GAP)
+        dy, of_lanes, place = Operand(1, size, 0, False), Operand(2, 0, 0, False), Operand(3, size, 0, False)
+        shape = ("lanes", rows, elements, size, 0)
+        yield RowSumsSpec(isa, "batchnormback", *shape, (dy, of_lanes), centred_sums(), row_by_row=True)
+        yield RowSumsSpec(isa, "preluback", *shape, (dy, of_lanes), prelu_program((0, 1)), place, row_by_row=True)
 
 
 def typed(isa: str) -> Iterator[RowGradientSpec | RowSumsSpec]:

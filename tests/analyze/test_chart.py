@@ -55,9 +55,18 @@ def test_a_kernel() -> None:
     assert KERNEL.flops == 640
     assert (KERNEL.bound_cycles(simulated=False), KERNEL.bound_cycles(simulated=True)) == (20.0, 25.0)
     assert percent_of_peak(KERNEL, RATES) == pytest.approx(100 * 640 / 40 * 2.0 / 64.0)
-    unknown = KernelAnalysis(0, "kernel", 3, (KernelPart(
-        "loop", 0, trips=None, instructions=1, mix={}, flops=2, loaded_bytes=0, stored_bytes=0, bound=None
-    ),), 20.0, None)
+    unknown = KernelAnalysis(
+        0,
+        "kernel",
+        3,
+        (
+            KernelPart(
+                "loop", 0, trips=None, instructions=1, mix={}, flops=2, loaded_bytes=0, stored_bytes=0, bound=None
+            ),
+        ),
+        20.0,
+        None,
+    )
     assert (unknown.flops, unknown.bound_cycles(False), percent_of_peak(unknown, RATES)) == (None, None, None)
 
 

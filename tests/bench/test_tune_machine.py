@@ -56,9 +56,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(tune_machine, "sampled", sampled)
     trial = Trial(("--reorder", "--stag=abx", "--dtag=aBx8b", "11x512x20x20"))  # 18 MB come and go
     monkeypatch.setattr(tune_machine, "TRIALS", MappingProxyType({**TRIALS, NUMBER: trial}))
-    monkeypatch.setattr(rates, "measure", lambda isa: Rates(
-        "a CPU", isa, clock_ghz=3.0, fma_gflops=96.0, l1_gbs=300.0, l2_gbs=150.0, l3_gbs=30.0, dram_gbs=15.0
-    ))
+    monkeypatch.setattr(
+        rates,
+        "measure",
+        lambda isa: Rates(
+            "a CPU", isa, clock_ghz=3.0, fma_gflops=96.0, l1_gbs=300.0, l2_gbs=150.0, l3_gbs=30.0, dram_gbs=15.0
+        ),
+    )
     return seconds
 
 

@@ -16,9 +16,13 @@ PROBLEM = "mb1ic8ih6oc16oh6kh1"
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rates, "measure", lambda isa: Rates(
-        cpu_name(), isa, clock_ghz=3.0, fma_gflops=96.0, l1_gbs=200.0, l2_gbs=100.0, l3_gbs=50.0, dram_gbs=20.0
-    ))
+    monkeypatch.setattr(
+        rates,
+        "measure",
+        lambda isa: Rates(
+            cpu_name(), isa, clock_ghz=3.0, fma_gflops=96.0, l1_gbs=200.0, l2_gbs=100.0, l3_gbs=50.0, dram_gbs=20.0
+        ),
+    )
     monkeypatch.setattr("asmdnn.analyze.measure.SAMPLE_SECONDS", 1e-4)
 
 

@@ -55,18 +55,20 @@ def test_a_file_that_is_not_sane(content: str, measured: list[str], tmp_path: Pa
 
 @pytest.mark.parametrize("value", ["fast", -1.0, 0, float("inf"), float("nan"), None, True])
 def test_numbers_that_are_none(value: object, measured: list[str], tmp_path: Path) -> None:
-    sane = asdict(Rates(
-        cpu_name(), "avx2", clock_ghz=3.0, fma_gflops=96.0, l1_gbs=200.0, l2_gbs=100.0, l3_gbs=50.0, dram_gbs=20.0
-    ))
+    sane = asdict(
+        Rates(
+            cpu_name(), "avx2", clock_ghz=3.0, fma_gflops=96.0, l1_gbs=200.0, l2_gbs=100.0, l3_gbs=50.0, dram_gbs=20.0
+        )
+    )
     (tmp_path / FILE).write_text(json.dumps({cpu_name(): {"avx2": {**sane, "l2_gbs": value}}}))
     rates("avx2")
     assert measured == ["avx2"]
 
 
 def test_other_cpus_are_kept_and_not_believed(measured: list[str], tmp_path: Path) -> None:
-    other = asdict(Rates(
-        "another", "avx2", clock_ghz=9.0, fma_gflops=9.0, l1_gbs=9.0, l2_gbs=9.0, l3_gbs=9.0, dram_gbs=9.0
-    ))
+    other = asdict(
+        Rates("another", "avx2", clock_ghz=9.0, fma_gflops=9.0, l1_gbs=9.0, l2_gbs=9.0, l3_gbs=9.0, dram_gbs=9.0)
+    )
     (tmp_path / FILE).write_text(json.dumps({"another": {"avx2": other}}))
     assert rates("avx2").clock_ghz == 3.0
     assert json.loads((tmp_path / FILE).read_text())["another"] == {"avx2": other}

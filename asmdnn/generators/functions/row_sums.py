@@ -14,7 +14,8 @@ kind is f32, or what `types` says of each argument.  Each tensor is read once, w
 order depends on the spec alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -33,6 +34,7 @@ from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 LEAST_AT_ONCE, MOST_AT_ONCE, MANY_REGISTERS = 2, 4, 24  # vectors, of which programs of several inputs hold the values
+MOST_TOTALS, TOTALS_BYTES = 8, 256  # of sums of lanes: columns beside one another share what is prefetched
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class RowSumsSpec:
 
     along: "rows" or "lanes", see above.  what: a word for its name.  program: of src and the operands, a result for
     what is stored, if there is a `place`, and one for each sum.  types: of src, operands and place, if not all are f32.
+    row_by_row: of lanes, the sums are on the stack, so that rows from beyond the caches come one after the other.
     """
 
     isa: str
@@ -54,6 +57,7 @@ class RowSumsSpec:
     program: Program
     place: Operand | None = None
     types: tuple[str, ...] = ()
+    row_by_row: bool = False
 
     @property
     def name(self) -> str:
@@ -111,6 +115,8 @@ class RowSumsSpec:
         code = SumsCode(self, vector_of(self.isa, asm))
         if self.along == "rows":
             code.rows()
+        elif self.row_by_row:
+            code.row_by_row()
         else:
             code.all_lanes()
         asm.ret()
@@ -144,11 +150,55 @@ class SumsCode(Computation):
             pointers.next_row()
 
     def all_lanes(self) -> None:
-        self.walk.each(self.at_once, "lanes", self.lanes)
+        totals = min(MOST_TOTALS // len(self.spec.sums), TOTALS_BYTES // self.v.bytes)
+        self.walk.each(max(self.at_once, totals), "lanes", self.lanes)
+
+    def row_by_row(self) -> None:
+        """With the sums on the stack, from where they are copied at the end."""
+        spec, asm, size = self.spec, self.v.asm, len(self.walk.parts) * self.v.bytes
+        sums, own = asm.gp.take("sums"), asm.stack(size * len(spec.sums) + self.v.bytes)
+        asm.LEA(sums, own.shifted(self.v.bytes))
+        asm.AND(sums, -self.v.bytes)
+        kept = {result: i * size for i, result in enumerate(spec.sums)}
+        self.walk.each(MOST_TOTALS, "zeros", lambda vectors: self.clear(vectors, sums, kept))
+        pointers = RowPointers(asm, self.moving, spec.rows, OTHER_REGISTERS)
+        asm.MOV(self.left, spec.rows)
+        with asm.loop(self.left, "rows"):
+            pointers.forget()
+            self.walk.each(MOST_TOTALS, "lanes", lambda vectors: self.add_in_memory(vectors, pointers, sums, kept))
+            pointers.next_row()
+        pointers.release()
+        pointers = RowPointers(asm, dict.fromkeys(spec.sums, 0), 1, OTHER_REGISTERS)
+        self.walk.each(MOST_TOTALS, "results", lambda vectors: self.copy(vectors, pointers, sums, kept))
+
+    def clear(self, vectors: Vectors, sums: Register, kept: Mapping[int, int]) -> None:
+        with self.v.registers.taken("zero", 1) as (zero,):
+            self.v.zero(zero)
+            for at, j in product(kept.values(), range(vectors.count)):
+                self.v.store(vectors.at(sums, j, at), zero)
+
+    def add_in_memory(self, vectors: Vectors, pointers: RowPointers, sums: Register, kept: Mapping[int, int]) -> None:
+        for first in range(0, vectors.count, self.at_once):
+            some = vectors.some(first, self.at_once)
+            totals = self.v.registers.take("sums", len(kept), some.count)
+            places = [some.at(sums, j, at) for at, j in product(kept.values(), range(some.count))]
+            registers = [total for of_sum in totals for total in of_sum]
+            for total, place in zip(registers, places, strict=True):
+                self.v.load(total, place)
+            self.add_some(some, pointers, totals, 1)
+            for total, place in zip(registers, places, strict=True):
+                self.v.store(place, total)
+            self.free(totals)
+
+    def copy(self, vectors: Vectors, pointers: RowPointers, sums: Register, kept: Mapping[int, int]) -> None:
+        with self.v.registers.taken("sum", 1) as (x,):
+            for (result, at), j in product(kept.items(), range(vectors.count)):
+                self.v.load(x, vectors.at(sums, j, at))
+                vectors.store_last(pointers.register(result), j, x)
 
     def lanes(self, vectors: Vectors) -> None:
         spec, asm, v = self.spec, self.v.asm, self.v
-        together = min(self.at_once // vectors.count, spec.rows)
+        together = min(max(1, self.at_once // vectors.count), spec.rows)
         totals = self.zeros(together * vectors.count)
         groups, rest = divmod(spec.rows, together)
         moved = {argument: together * step for argument, step in self.moving.items()}
@@ -181,7 +231,12 @@ class SumsCode(Computation):
         self.v.registers.free(*(total for of_sum in totals for total in of_sum))
 
     def add(self, vectors: Vectors, pointers: RowPointers, totals: Totals, rows: int = 1) -> None:
-        """Store and add what the program makes of these vectors of some rows; lanes beyond a row add nothing."""
+        """Store and add what the program makes of these vectors of some rows, as many at a time as registers allow."""
+        for first in range(0, vectors.count, self.at_once):
+            self.add_some(vectors.some(first, self.at_once), pointers, [of_sum[first:] for of_sum in totals], rows)
+
+    def add_some(self, vectors: Vectors, pointers: RowPointers, totals: Totals, rows: int) -> None:
+        """Lanes beyond a row add nothing."""
         v, spec = self.v, self.spec
         read = [(SRC, False), *((operand.argument, operand.element) for operand in spec.operands)]
         inputs = [self.of_rows(argument, element, vectors, pointers, rows) for argument, element in read]

@@ -30,6 +30,11 @@ class Vectors:
     def count(self) -> int:
         return len(self.parts)
 
+    def some(self, first: int, count: int) -> "Vectors":
+        """At most so many of them."""
+        parts = self.parts[first : first + count]
+        return Vectors(self.v, parts, self.offset_bytes + first * self.v.bytes, self.index, self.unit)
+
     def at(self, pointer: Register, j: int, further_bytes: int = 0, size: int = F32_BYTES) -> Pointer:
         """Vector j of the row, of elements of so many bytes, that begins so many bytes after the pointer."""
         offset = (self.offset_bytes + j * self.v.bytes) * size // F32_BYTES + further_bytes

@@ -6,7 +6,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_programs import same_program
-from asmdnn.generators.functions.row_sums import RowSumsSpec
+from asmdnn.generators.functions.row_sums import MOST_TOTALS, RowSumsSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -23,7 +23,7 @@ from asmdnn.types import DataType, f32
 @dataclass(frozen=True, slots=True)
 class GradientSums(TreeKernels):
     """A program's results, of src and operands; stores: the first one goes where the last operand lies.  dtypes: of src
-    and operands."""
+    and operands.  whole_rows: of lanes, where registers do not hold the sums of all, they are in memory."""
 
     isa: str
     what: str
@@ -32,6 +32,7 @@ class GradientSums(TreeKernels):
     operands: tuple[str, ...]
     dtypes: tuple[DataType, ...] = ()
     stores: bool = False
+    whole_rows: bool = False
     beside: tuple[str, ...] = ()
 
     @property
@@ -47,7 +48,9 @@ class GradientSums(TreeKernels):
         operands = [Operand(i, size * row, 0, along == 0) for i, (size, (row, along)) in steps]
         place = operands.pop() if self.stores else None
         types = () if {*self.dtypes} == {f32} else tuple(dtype.name for dtype in self.dtypes)
-        return replace(self.spec(chunk, operands, self.program), place=place, types=types)
+        sums = len(self.results) * -(-chunk.elements // lanes_of(self.isa))
+        row_by_row = self.whole_rows and chunk.along == "lanes" and sums > MOST_TOTALS
+        return replace(self.spec(chunk, operands, self.program), place=place, types=types, row_by_row=row_by_row)
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
         count = len(self.results)
@@ -106,6 +109,7 @@ def add_sums(assembly: Assembly, summed: Summed) -> None:
             raise Refused("what is summed beside src does not lie as it does")
     buffer, *more = images
     dtypes = tuple(desc.dtype for desc in (*images.values(), *summed.operands.values()))
-    how = (summed.program, summed.results, (*more, *summed.operands), dtypes, summed.stored is not None)
+    whole = assembly.tuning.reduction.sums_in_memory
+    how = (summed.program, summed.results, (*more, *summed.operands), dtypes, summed.stored is not None, whole)
     kernels = GradientSums(f32_level(assembly.isa), summed.what, *how)
     Tree(assembly, kernels, summed.dst.nelems()).grow(source, buffer)
