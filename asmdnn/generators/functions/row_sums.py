@@ -14,8 +14,7 @@ kind is f32, or what `types` says of each argument.  Each tensor is read once, w
 order depends on the spec alone.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Sequence
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -27,7 +26,7 @@ from asmdnn.generators.functions.row_code import OTHER_REGISTERS, SRC, Computati
 from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched, words_of_types
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Broadcast, Vector
 from asmdnn.isa.vectors import vector_of
@@ -154,47 +153,38 @@ class SumsCode(Computation):
         self.walk.each(max(self.at_once, totals), "lanes", self.lanes)
 
     def row_by_row(self) -> None:
-        """With the sums on the stack, from where they are copied at the end."""
-        spec, asm, size = self.spec, self.v.asm, len(self.walk.parts) * self.v.bytes
-        sums, own = asm.gp.take("sums"), asm.stack(size * len(spec.sums) + self.v.bytes)
-        asm.LEA(sums, own.shifted(self.v.bytes))
-        asm.AND(sums, -self.v.bytes)
-        kept = {result: i * size for i, result in enumerate(spec.sums)}
-        self.walk.each(MOST_TOTALS, "zeros", lambda vectors: self.clear(vectors, sums, kept))
-        pointers = RowPointers(asm, self.moving, spec.rows, OTHER_REGISTERS)
+        """With the sums on the stack, from where they are copied at the end; all of a row is written out."""
+        spec, asm, v = self.spec, self.v.asm, self.v
+        vectors = Vectors(v, self.walk.parts, 0, None, self.walk.unit)
+        kept = [[asm.stack(v.bytes) for _ in vectors.parts] for _ in spec.sums]
+        with v.registers.taken("zero or sum", 1) as (x,):
+            v.zero(x)
+            for place in (place for of_sum in kept for place in of_sum):
+                v.store(place, x)
+            pointers = RowPointers(asm, self.moving, spec.rows, OTHER_REGISTERS)
         asm.MOV(self.left, spec.rows)
         with asm.loop(self.left, "rows"):
             pointers.forget()
-            self.walk.each(MOST_TOTALS, "lanes", lambda vectors: self.add_in_memory(vectors, pointers, sums, kept))
+            for first in range(0, vectors.count, self.at_once):
+                self.add_in_memory(vectors.some(first, self.at_once), pointers, [x[first:] for x in kept])
             pointers.next_row()
         pointers.release()
         pointers = RowPointers(asm, dict.fromkeys(spec.sums, 0), 1, OTHER_REGISTERS)
-        self.walk.each(MOST_TOTALS, "results", lambda vectors: self.copy(vectors, pointers, sums, kept))
+        with v.registers.taken("zero or sum", 1) as (x,):
+            for result, of_sum in zip(spec.sums, kept, strict=True):
+                for j, place in enumerate(of_sum):
+                    v.load(x, place)
+                    vectors.store_last(pointers.register(result), j, x)
 
-    def clear(self, vectors: Vectors, sums: Register, kept: Mapping[int, int]) -> None:
-        with self.v.registers.taken("zero", 1) as (zero,):
-            self.v.zero(zero)
-            for at, j in product(kept.values(), range(vectors.count)):
-                self.v.store(vectors.at(sums, j, at), zero)
-
-    def add_in_memory(self, vectors: Vectors, pointers: RowPointers, sums: Register, kept: Mapping[int, int]) -> None:
-        for first in range(0, vectors.count, self.at_once):
-            some = vectors.some(first, self.at_once)
-            totals = self.v.registers.take("sums", len(kept), some.count)
-            places = [some.at(sums, j, at) for at, j in product(kept.values(), range(some.count))]
-            registers = [total for of_sum in totals for total in of_sum]
-            for total, place in zip(registers, places, strict=True):
-                self.v.load(total, place)
-            self.add_some(some, pointers, totals, 1)
-            for total, place in zip(registers, places, strict=True):
-                self.v.store(place, total)
-            self.free(totals)
-
-    def copy(self, vectors: Vectors, pointers: RowPointers, sums: Register, kept: Mapping[int, int]) -> None:
-        with self.v.registers.taken("sum", 1) as (x,):
-            for (result, at), j in product(kept.items(), range(vectors.count)):
-                self.v.load(x, vectors.at(sums, j, at))
-                vectors.store_last(pointers.register(result), j, x)
+    def add_in_memory(self, vectors: Vectors, pointers: RowPointers, kept: Sequence[Sequence[Pointer]]) -> None:
+        totals = self.v.registers.take("sums", len(kept), vectors.count)
+        pairs = [x for of_sum in zip(totals, kept, strict=True) for x in zip(*of_sum, strict=False)]
+        for total, place in pairs:
+            self.v.load(total, place)
+        self.add_some(vectors, pointers, totals, 1)
+        for total, place in pairs:
+            self.v.store(place, total)
+        self.free(totals)
 
     def lanes(self, vectors: Vectors) -> None:
         spec, asm, v = self.spec, self.v.asm, self.v
