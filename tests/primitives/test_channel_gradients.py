@@ -9,7 +9,8 @@ import asmdnn as dnn
 from asmdnn.primitives.normalization.statistics import GIVEN
 from asmdnn.records import replace
 from tests.primitives.conv_case import layout
-from tests.primitives.gradient_case import check
+from tests.primitives.gradient_case import assert_results, check, run
+from tests.support.plans import proved_desc
 
 ROUND = 2.0**-24
 SHAPES = [((3, 19, 4, 5), tag) for tag in ("abcd", "acdb", "aBcd8b", "any")] + [((6, 9), "ab"), ((2, 3, 40), "acb")]
@@ -139,6 +140,18 @@ def prelu(tag: str, of_weights: tuple[int, ...]) -> Any:
 def test_prelu(isa: str, tag: str, of_weights: tuple[int, ...]) -> None:
     pd = check(*prelu(tag, of_weights), isa, ROUND * 1024)
     assert pd.implementation == f"prelu:{isa}"
+
+
+@pytest.mark.parametrize("channels", [131, 200])
+def test_large_tensors_are_read_by_whole_rows(isa: str, channels: int) -> None:
+    """Of more lanes than registers hold the sums of."""
+    for case in (batch_norm((3, channels, 4, 5), "acdb"), batch_norm((9, channels), "ab", scaled=False)):
+        for least in (1, 1 << 40):
+            engine = dnn.Engine(isa=isa, machine="zen3" if isa == "avx2" else "skylake_sp", threads=1)
+            tuning = replace(engine.tuning, reduction=replace(engine.tuning.reduction, whole_rows_bytes=least))
+            pd = proved_desc(case[0], dnn.Attr(), replace(engine, tuning=tuning))
+            assert any(getattr(spec, "row_by_row", False) for spec in pd.plan.specs) == (least == 1)
+            assert_results(run(pd, case[1]), case[2], ROUND * 1024)
 
 
 X, C, N = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((2, 8, 3), (8,), (2,)))

@@ -108,8 +108,9 @@ def add_sums(assembly: Assembly, summed: Summed) -> None:
         if source is None:
             raise Refused("what is summed beside src does not lie as it does")
     buffer, *more = images
-    dtypes = tuple(desc.dtype for desc in (*images.values(), *summed.operands.values()))
-    whole = assembly.tuning.reduction.sums_in_memory
+    tensors = (*images.values(), *summed.operands.values())
+    dtypes = tuple(desc.dtype for desc in tensors)
+    whole = sum(desc.size_bytes for desc in tensors) >= assembly.tuning.reduction.whole_rows_bytes
     how = (summed.program, summed.results, (*more, *summed.operands), dtypes, summed.stored is not None, whole)
     kernels = GradientSums(f32_level(assembly.isa), summed.what, *how)
     Tree(assembly, kernels, summed.dst.nelems()).grow(source, buffer)
