@@ -68,7 +68,7 @@ def sums(isa: str) -> Iterator[RowSumsSpec]:
 
 
 def sums_in_memory(isa: str) -> Iterator[RowSumsSpec]:
-    """A tail alone, several vectors, a loop of them; one row and some; one sum and two, and what is stored beside."""
+    """A tail alone, several vectors, many and a tail; one row and some; one sum and two, and what is stored beside."""
     lanes = LANES[isa]
     for rows, elements in ((1, lanes - 1), (3, 5 * lanes), (4, 18 * lanes + 2)):
         size = 4 * (elements + GAP)
