@@ -143,10 +143,11 @@ class ReductionTuning:
     sum_cycles: int = 4  # of a vector of cumulative sums, each of which waits for the one before
     merged: int = 64  # results that a level of the tree makes one of: longer chains round more
     narrow_elements: int = 1  # of dense rows so short take ymm registers: a wide reduction has a step more
-    # Of gradients down rows whose sums registers do not hold: so large tensors are read by whole rows, with sums in
-    # memory.  PReLU of 256 channels at 56x56 runs 2.2x faster, of 144 2.1x, batch norm of both 1.4x; of 5 MB, in the
-    # cache, they take 0.95 and 1.06 of the time.
-    whole_rows_bytes: int = 12 << 20
+    # Of gradients down rows whose sums registers do not hold: so large tensors are read by whole rows, with one sum in
+    # memory, or several.  PReLU of 256 channels at 56x56 runs 2.2x faster, of 144 2.1x, batch norm of both 1.4x.  Of
+    # 5 MB, in the cache, they take 0.95 and 1.06 of the time.
+    whole_rows_bytes: int = 1
+    whole_rows_of_sums_bytes: int = 12 << 20
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from asmdnn.planning.tuning import (
 from asmdnn.records import replace
 
 MAX_BYTES: Final = 1 << 62  # no tensor has so many
+PIECES_OF_ROWS: Final = ReductionTuning(whole_rows_bytes=MAX_BYTES, whole_rows_of_sums_bytes=MAX_BYTES)
 
 # A virtual machine of Emerald Rapids class (L1 48 KB in 12 ways, L2 2 MB), AVX-512; equal plans were 0.9 to 1.05 apart.
 # Of 260 MB of L3, which a socket shares, a core gets 30 GB/s, about what it reads from memory, where it writes lines
@@ -60,7 +61,7 @@ EMERALD_RAPIDS: Final = Tuning(
         shuffle_streaming_bytes=4 << 20,  # of dst: 21 shuffles of 6 MB 1.18x in the mean
     ),
     elementwise=ElementwiseTuning(streaming_bytes=8 << 20),  # relu of 13 MB 1.18x, of 19 MB 1.18x, tanh 1.00 and 1.04x
-    reduction=ReductionTuning(whole_rows_bytes=MAX_BYTES),  # not timed with AVX-512, as little as on Zen 4 and 5
+    reduction=PIECES_OF_ROWS,  # whole ones are not timed with AVX-512, as little as on Zen 4 and 5
     resampling=ResamplingTuning(streaming_share=32),  # dst of 26 MB 1.14 to 2.8x, of 51 MB 2.6 to 3.2x
     topk=TopKTuning(narrow_elements=32),  # top 5 of 128x1000 1.7x faster by zmm, top 8 of 4096x64 1.35x, 4096x8 0.83x
 )
@@ -72,7 +73,7 @@ ZEN5: Final = Tuning(
     ),
     # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x
     products=ProductTuning(block_least_rows=128),
-    reduction=ReductionTuning(whole_rows_bytes=MAX_BYTES),
+    reduction=PIECES_OF_ROWS,
     moves=MoveTuning(streaming_bytes=24 << 20),  # bf16 to f32 of 19 MB 1.36x, f32 nchw to nhwc 1.23x
     # A zmm register is transformed in the time of a ymm: 16 channels a group at 14x14 1.39 to 1.67x, 32 at 7x7 1.08x.
     # Weights from memory come while products run, 9 bytes a cycle: 512 channels at 14x14 1.30x.
@@ -112,7 +113,7 @@ ZEN4: Final = Tuning(
     ),
     topk=TopKTuning(narrow_elements=1 << 30),  # top 5 of 32x30522: 1.8x; of 128x1000 2.5x, top 2 of 4096x8 4.8x
     # Sums, maxima and means of 16 to 64 elements 1.16 to 2.2x; of 100 and 128 0.97 to 1.1x.
-    reduction=ReductionTuning(narrow_elements=64, whole_rows_bytes=MAX_BYTES),  # the latter is not timed
+    reduction=replace(PIECES_OF_ROWS, narrow_elements=64),  # whole rows are not timed
     # 3x3 of 17 columns 1.68x, of 28 and 35 1.26x, of 100 1.15x, 5x5 of 20 1.86x, with strides of 2 1.05 to 1.18x.
     pooling=PoolingTuning(narrow_rows=True),
 )

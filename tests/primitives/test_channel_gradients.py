@@ -148,7 +148,8 @@ def test_large_tensors_are_read_by_whole_rows(isa: str, channels: int) -> None:
     for case in (batch_norm((3, channels, 4, 5), "acdb"), batch_norm((9, channels), "ab", scaled=False)):
         for least in (1, 1 << 40):
             engine = dnn.Engine(isa=isa, machine="zen3" if isa == "avx2" else "skylake_sp", threads=1)
-            tuning = replace(engine.tuning, reduction=replace(engine.tuning.reduction, whole_rows_bytes=least))
+            reduction = replace(engine.tuning.reduction, whole_rows_of_sums_bytes=least)
+            tuning = replace(engine.tuning, reduction=reduction)
             pd = proved_desc(case[0], dnn.Attr(), replace(engine, tuning=tuning))
             assert any(getattr(spec, "row_by_row", False) for spec in pd.plan.specs) == (least == 1)
             assert_results(run(pd, case[1]), case[2], ROUND * 1024)

@@ -110,7 +110,9 @@ def add_sums(assembly: Assembly, summed: Summed) -> None:
     buffer, *more = images
     tensors = (*images.values(), *summed.operands.values())
     dtypes = tuple(desc.dtype for desc in tensors)
-    whole = sum(desc.size_bytes for desc in tensors) >= assembly.tuning.reduction.whole_rows_bytes
+    tuning = assembly.tuning.reduction
+    least = tuning.whole_rows_of_sums_bytes if len(summed.results) > 1 else tuning.whole_rows_bytes
+    whole = sum(desc.size_bytes for desc in tensors) >= least
     how = (summed.program, summed.results, (*more, *summed.operands), dtypes, summed.stored is not None, whole)
     kernels = GradientSums(f32_level(assembly.isa), summed.what, *how)
     Tree(assembly, kernels, summed.dst.nelems()).grow(source, buffer)
