@@ -93,7 +93,9 @@ def typed(isa: str) -> Iterator[RowGradientSpec | RowSumsSpec]:
         mean, place = Operand(3, 4 * is_row, 0, is_row), Operand(4, narrow, 0, False)
         shape, types = (*extents, wide, 4 * is_row), ("f32", "bf16", "u8", "f32", "bf16")
         found = (dy, mask, mean)
-        yield RowSumsSpec(isa, "maskedback", *shape, found, centred_sums(True, True), place=place, types=types)
+        for row_by_row in (False, True)[: 1 + (not is_row)]:
+            more: dict[str, Any] = {"place": place, "types": types, "row_by_row": row_by_row}
+            yield RowSumsSpec(isa, "maskedback", *shape, found, centred_sums(True, True), **more)
     shape = ("lanes", 4, lanes + 1, 2 * lanes + 2, 0)
     slopes = (Operand(1, 2 * lanes + 2, 0, False), Operand(2, 0, 0, True))
     place = Operand(3, 2 * lanes + 2, 0, False)
