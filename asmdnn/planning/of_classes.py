@@ -27,6 +27,7 @@ from asmdnn.planning.tuning import (
 from asmdnn.records import replace
 
 MAX_BYTES: Final = 1 << 62  # no tensor has so many
+FEW_BY_TILES: Final = ByDistance(1 << 16, 1 << 16, 1 << 15)  # one row to four by tiles; more weights are not timed so
 PIECES_OF_ROWS: Final = ReductionTuning(whole_rows_bytes=MAX_BYTES, whole_rows_of_sums_bytes=MAX_BYTES)
 
 # A virtual machine of Emerald Rapids class (L1 48 KB in 12 ways, L2 2 MB), AVX-512; equal plans were 0.9 to 1.05 apart.
@@ -42,6 +43,7 @@ EMERALD_RAPIDS: Final = Tuning(
         strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.27x, 512 to 256 at 28x28 1.11x; one: 1.09x
     ),
     products=ProductTuning(
+        tiles_elements=FEW_BY_TILES,
         pack_tiles=ByDistance(16, 7, 7),  # 32 rows times 1024x1024 1.35x faster unpacked, 48 rows 1.22, 64 1.06
         columns_depth=64,  # 16 rows times 4096x4096 1.5 to 1.7x faster, others level
         # 16 rows times 1024x1024 1.36x, 4096x4096 1.67x, 512x512 1.24x, 32 rows times 3072x768 1.21x; with 48 rows
@@ -72,7 +74,7 @@ ZEN5: Final = Tuning(
         src_ahead_bytes=8 << 20,  # 16 images, 1x1 from 64 channels at 56x56: 1.11x
     ),
     # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x
-    products=ProductTuning(block_least_rows=128),
+    products=ProductTuning(tiles_elements=FEW_BY_TILES, block_least_rows=128),
     reduction=PIECES_OF_ROWS,
     moves=MoveTuning(streaming_bytes=24 << 20),  # bf16 to f32 of 19 MB 1.36x, f32 nchw to nhwc 1.23x
     # A zmm register is transformed in the time of a ymm: 16 channels a group at 14x14 1.39 to 1.67x, 32 at 7x7 1.08x.
@@ -93,6 +95,7 @@ ZEN4: Final = Tuning(
     # 16 rows times 1024x1024 1.34x (median 1.30), 1024x4096 1.15x (1.19), 3072x768 1.16x (1.17).  64 rows by them
     # would be 0.95 to 1.07x.
     products=ProductTuning(
+        tiles_elements=FEW_BY_TILES,
         block_least_rows=17,
         # 9 to 16 rows times 1024x4096 and 4096x4096 in tiles of 6, as they lie: 1.2 to 1.5x, 1024x1024 1.02 to 1.15x.
         alias_plain_rows=17,

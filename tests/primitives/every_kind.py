@@ -13,6 +13,7 @@ import asmdnn as dnn
 from asmdnn.bench.values import decoded, encoded
 from asmdnn.primitives.core.description import Description
 from tests.conformance.kinds import KINDS, cases
+from tests.support.tuning import by_whole_rows
 
 Array = npt.NDArray[Any]
 INFERENCE, TRAINING = dnn.PropKind.forward_inference, dnn.PropKind.forward_training
@@ -206,7 +207,7 @@ def others() -> tuple[Description, ...]:
 
 def engine(isa: str, threads: int = 1) -> dnn.Engine:
     """A machine that is the same everywhere."""
-    return dnn.Engine(isa=isa, threads=threads, l2_bytes=1 << 16, machine="zen3")  # type: ignore[arg-type]
+    return by_whole_rows(dnn.Engine(isa=isa, threads=threads, l2_bytes=1 << 16, machine="zen3"))  # type: ignore[arg-type]
 
 
 def planned(desc: Description, attr: dnn.Attr, isa: str) -> list[dnn.PrimitiveDesc]:

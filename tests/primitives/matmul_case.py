@@ -10,6 +10,7 @@ import numpy.typing as npt
 import asmdnn as dnn
 from tests.primitives.tensors import assert_within, bits, holding, read
 from tests.support.plans import proved_desc
+from tests.support.tuning import by_whole_rows
 
 Floats = npt.NDArray[np.float32]
 MACHINE = "zen3"  # plans are the same wherever the tests run
@@ -50,7 +51,7 @@ class MatmulCase:
         return dnn.Attr([post_op(word) for word in self.post_ops])
 
     def engine(self, isa: str, threads: int = 1) -> dnn.Engine:
-        return dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes, machine=MACHINE)
+        return by_whole_rows(dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes, machine=MACHINE))
 
 
 def post_op(word: str) -> dnn.Sum | dnn.Eltwise:

@@ -10,6 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
 from tests.support.drawing import RANDOM
+from tests.support.tuning import by_whole_rows
 
 BATCHES, SOME = (64, 16, 8, 5, 3, 2, 1), (5, 2, 1)
 RELU = dnn.Attr([dnn.Eltwise("relu")])
@@ -128,7 +129,7 @@ OF_TYPES = [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "a
 
 
 def engine(isa: str, threads: int = 1) -> dnn.Engine:
-    return dnn.Engine(isa=isa, threads=threads, l2_bytes=512 << 10, machine="")  # type: ignore[arg-type]
+    return by_whole_rows(dnn.Engine(isa=isa, threads=threads, l2_bytes=512 << 10))  # type: ignore[arg-type]
 
 
 def asking(isa: str, threads: int = 1) -> dnn.Engine:

@@ -9,6 +9,7 @@ import asmdnn as dnn
 from tests.primitives.tensors import holding, read
 from tests.support import functions
 from tests.support.plans import execute
+from tests.support.tuning import by_whole_rows
 
 # dims of src and weights, tags of src, weights, dst and of what post-ops read, the beginning of the implementation
 PRODUCTS = [
@@ -83,7 +84,7 @@ def check_matmul(case: Any, engine: dnn.Engine, emulated: bool = False) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_matmul(isa: str, case: Any, threads: int) -> None:
     if isa == "avx2":
-        check_matmul(case, dnn.Engine(isa=isa, threads=threads))
+        check_matmul(case, by_whole_rows(dnn.Engine(isa=isa, threads=threads)))
 
 
 @pytest.mark.emulated("avx512_core")

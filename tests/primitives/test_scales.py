@@ -12,6 +12,7 @@ from tests.primitives.tensors import holding, read
 from tests.primitives.test_conv_post_ops import convolve
 from tests.primitives.test_product_post_ops import PRODUCTS, numbers
 from tests.support.plans import execute
+from tests.support.tuning import by_whole_rows
 
 Masks = dict[str, int]
 SLOPE = 0.25
@@ -99,7 +100,7 @@ def check_matmul(case: Any, index: int, post_ops: bool, engine: dnn.Engine, emul
 @pytest.mark.parametrize("index", range(5))
 @pytest.mark.parametrize("post_ops", [False, True], ids=["alone", "post-ops"])
 def test_matmul(isa: str, case: Any, index: int, post_ops: bool) -> None:
-    check_matmul(case, index, post_ops, dnn.Engine(isa=isa, threads=2))
+    check_matmul(case, index, post_ops, by_whole_rows(dnn.Engine(isa=isa, threads=2)))
 
 
 def test_a_batch_that_shares_weights(isa: str) -> None:

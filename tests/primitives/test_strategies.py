@@ -213,3 +213,26 @@ def test_nothing_is_copied_that_kernels_take() -> None:
             assert isinstance(first, dnn.PrimitiveDesc) and first.implementation == "rows:avx2"
             ways = [each.implementation for each in others if isinstance(each, dnn.PrimitiveDesc)]
             assert others and ways == ["sorted:avx2"] * (isinstance(desc, dnn.TopKForward) and dims[0] > 0)
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "way"),
+    [
+        (400, 400, "tiles"), (1000, 1000, "tiles"), (1100, 1000, "rows"),  # rows of weights fall into all sets of L1,
+        (256, 256, "tiles"), (256, 512, "rows"),  # into a quarter of them,
+        (32, 1024, "tiles"), (64, 1024, "rows"),  # into one,
+        (128, 3000, "tiles"), (128, 3500, "rows"),  # and are pages apart
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("m", [1, 4])
+def test_few_rows_go_by_whole_rows_of_many_weights(m: int, k: int, n: int, way: str) -> None:
+    request = dnn.MatMul(desc((m, k)), desc((k, n)), desc((m, n)))
+    for machine in ("zen3", "skylake_sp"):
+        pd = dnn.primitive_desc(request, engine=dnn.Engine(isa="avx2", threads=1, machine=machine))
+        assert pd.implementation == f"{way}:avx2", pd.plan
+
+
+def test_few_weights_are_a_reason() -> None:
+    by_rows = next(x for x in asked(1, 400, 400) if x.implementation.startswith("rows"))
+    assert isinstance(by_rows, dnn.Refusal)
+    assert by_rows.reason == "weights of 400 x 400 are so few that tiles read them as fast"

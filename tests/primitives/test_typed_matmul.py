@@ -10,6 +10,7 @@ import asmdnn as dnn
 from asmdnn.memory.summed import SummedDesc
 from tests.primitives.typed_case import TypedCase, check, compare, memories_of
 from tests.support.plans import emulate_plan
+from tests.support.tuning import by_whole_rows
 
 C = TypedCase
 LEVELS = ("avx2", "avx512_core", "avx512_core_vnni", "avx512_core_bf16")
@@ -202,7 +203,8 @@ STREAMED = [
 @pytest.mark.parametrize(("case", "way"), STREAMED, ids=str)
 def test_few_rows_read_plain_weights_where_they_lie(level: str, case: TypedCase, way: str) -> None:
     """Nothing packs them: whole rows are interleaved in registers, or lie along k as it is."""
-    implementation = check(case, level).implementation
+    on = by_whole_rows(dnn.Engine(isa=level, machine=case.machine))
+    implementation = check(replace(case, tuning=on.tuning), level).implementation
     assert way in implementation and "weights" not in implementation
 
 

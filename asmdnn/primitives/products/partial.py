@@ -151,8 +151,9 @@ def check_rows(p: Product, target: Target) -> None:
         raise Refused(f"dst is more than {tuning.few_vectors} rows")
     if isinstance(p.weights, Panels) or not p.weights.is_dense:
         raise Refused("rows of weights are not dense")
-    if p.m > 1 and p.k * p.n <= tuning.far_elements and not weights_need_packing(p):
-        raise Refused(f"weights of {p.k} x {p.n} stay in L2, where tiles read them")
+    few = p.k * p.n <= tuning.tiles_elements.of(p.weights.row_bytes) and p.weights.row_bytes <= tuning.tiles_apart
+    if few and not weights_need_packing(p):
+        raise Refused(f"weights of {p.k} x {p.n} are so few that tiles read them as fast")
     rows, columns = tuning.vector_rows, tuning.packed_columns if weights_need_packing(p) else tuning.vector_columns
     if p.depth < rows or p.n < columns:
         raise Refused(f"weights are {p.depth} rows of {p.n}, this is for {rows} of {columns} or more")
