@@ -16,7 +16,8 @@ def _linear(c: Rewriter, x: Traced, weight: Traced, bias: Traced | None = None) 
 def transposed(c: Rewriter, weight: Traced) -> Any:
     """Weights turned; those that are data as a view, since they are packed from any order."""
     if weight.data is not None:
-        return Traced(weight.data.T, weight.shape[::-1], weight.dtype)
+        turned = weight.name and f"{weight.name} transposed"
+        return Traced(weight.data.T, weight.shape[::-1], weight.dtype, turned)
     return c.apply("Transpose", weight, perm=[1, 0])
 
 

@@ -58,7 +58,7 @@ class TracedModule:
     ) -> tuple[Network, list[Any]]:
         """What `translated` makes of it with this state."""
         bound = {**self.constants, **{placeholder: state[name] for placeholder, name in self.names.items()}}
-        return translated(self.title, self.graph, bound, options, holds=holds, keeps=keeps)
+        return translated(self.title, self.graph, bound, options, names=self.names, holds=holds, keeps=keeps)
 
     def copied(self, state: Any) -> State:
         """A copy of a state that a caller gives, laid out as the module's: of tied tensors the last stays, as in torch.

@@ -32,6 +32,12 @@ def rules() -> Mapping[str, Rule]:
     return RULES
 
 
+def layer_of(node: Any) -> str:
+    """The module in which torch made the node, such as "layer1.0.conv1"; "" of the outermost one."""
+    stack = [*(node.meta.get("nn_module_stack") or {}).values()]
+    return str(stack[-1][0]) if stack else ""
+
+
 def name_of(target: Any) -> str:
     """ "conv2d.default" of torch.ops.aten.conv2d.default; others are shown as they are."""
     text = str(target)
@@ -77,9 +83,11 @@ class Translation:
             raise Unimplemented(f"input {name} is {node.meta['val'].dtype}, which networks do not take")
         self.values[node] = Traced(self.graph.input(name, shape, dtype), shape, dtype)
 
-    def add_constant(self, node: Any, tensor: Any) -> None:
-        """A node that is data: a tensor, or several."""
-        self.values[node] = tuple(map(constant, tensor)) if isinstance(tensor, list | tuple) else constant(tensor)
+    def add_constant(self, node: Any, tensor: Any, name: str = "") -> None:
+        """A node that is data: a tensor, or several.  name: of a parameter or buffer."""
+        is_one = not isinstance(tensor, list | tuple)
+        own = "" if " " in name else name  # as the graph's own values have it in theirs, such as "Conv 3"
+        self.values[node] = constant(tensor, own) if is_one else tuple(map(constant, tensor))
 
     def add(self, node: Any) -> None:
         """A call.  Raises Unimplemented for one without a rule."""
@@ -99,7 +107,7 @@ class Translation:
             raise Unimplemented(f"aten.{name} has no translation")
         types = types_of(node.meta["val"])
         results = [(shape, dtype or np.dtype(np.float32)) for shape, dtype in types]
-        context = Rewriter(self.graph, name, results)
+        context = Rewriter(self.graph, name, results, layer_of(node))
         made = rule(context, *arguments[0], **arguments[1])
         self.values[node] = as_values(made, context)
 
@@ -138,7 +146,7 @@ def leaves(tree: Any) -> "list[Traced]":
     return [] if isinstance(tree, str) else [leaf for part in parts for leaf in leaves(part)]
 
 
-def constant(tensor: Any) -> Traced:
+def constant(tensor: Any, name: str = "") -> Traced:
     """Data as an array."""
     import torch
 
@@ -148,7 +156,7 @@ def constant(tensor: Any) -> Traced:
         raise Unimplemented(f"a constant is {tensor.dtype}, which networks do not take")
     else:
         array = widened(tensor.detach().cpu().contiguous()).numpy()
-    return Traced(array, array.shape, array.dtype)
+    return Traced(array, array.shape, array.dtype, name)
 
 
 def check_tensor(name: str, tensor: Any) -> None:

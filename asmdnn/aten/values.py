@@ -17,11 +17,13 @@ RULES: Final[dict[str, Rule]] = {}  # by the operator's name with its overload, 
 
 @dataclass(frozen=True)
 class Traced:
-    """A tensor: what computes it, and what torch says of it.  data: its elements if they are known now."""
+    """A tensor: what computes it, and what torch says of it.  data: its elements if they are known now.  name: of a
+    parameter or buffer."""
 
     symbol: Any  # Symbol, or an array of constants
     shape: Shape
     dtype: np.dtype[Any]
+    name: str = ""
 
     @property
     def rank(self) -> int:
@@ -37,10 +39,15 @@ class Traced:
 
 
 class Rewriter:
-    """Writes the nodes of one torch node.  `shape` and `dtype` are what torch says of its result."""
+    """Writes the nodes of one torch node.  `shape` and `dtype` are what torch says of its result.
 
-    def __init__(self, graph: Graph, name: str, results: Sequence[tuple[Shape, "np.dtype[Any]"]]) -> None:
-        self.graph, self.name, self.results = graph, name, results
+    layer: the module that makes it, by its name in `state_dict()`, such as "layer1.0.conv1"; nodes have it as theirs.
+    """
+
+    def __init__(
+        self, graph: Graph, name: str, results: Sequence[tuple[Shape, "np.dtype[Any]"]], layer: str = ""
+    ) -> None:
+        self.graph, self.name, self.results, self.layer = graph, name, results, layer
 
     @property
     def shape(self) -> Shape:
@@ -52,12 +59,12 @@ class Rewriter:
 
     def apply(self, op: str, *operands: Any, results: int = 1, **attributes: Any) -> Any:
         """An operator of ONNX: symbols."""
-        return self.graph.apply(op, *map(self.operand, operands), results=results, **attributes)
+        return self.graph.apply(op, *map(self.operand, operands), results=results, name=self.layer, **attributes)
 
     def operand(self, x: Any) -> Any:
         """What Graph.apply takes: numbers become constants of the result's kind."""
         if isinstance(x, Traced):
-            return x.symbol if x.data is None else Held(x.data)
+            return x.symbol if x.data is None else Held(x.data, x.name)
         return x
 
     def like(self, x: Any, other: Traced) -> Any:

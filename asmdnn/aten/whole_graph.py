@@ -25,13 +25,15 @@ def translated(
     bound: Mapping[str, Any],
     options: CompileOptions,
     *,
+    names: Mapping[str, str] | None = None,
     holds: bool = False,
     keeps: bool = False,
 ) -> "tuple[Network, list[Any]]":
     """The network of a torch graph, and for each result a NetworkOutput, or the constant that it is.
 
-    bound: placeholders and attributes that are data; holds: nobody writes to them before the network has run; keeps: it
-    is taken from the cache on disk, or kept there.  Raises Unimplemented with all nodes that have no translation.
+    bound: placeholders and attributes that are data; names: what users call them; holds: nobody writes to them before
+    the network has run; keeps: it is taken from the cache on disk, or kept there.  Raises Unimplemented with all nodes
+    that have no translation.
     """
     import torch
 
@@ -43,7 +45,7 @@ def translated(
     for node in graph.nodes:
         if node in values:
             if any(user not in values for user in node.users):
-                translation.add_constant(node, values[node])
+                translation.add_constant(node, values[node], (names or {}).get(node.name, ""))
         elif node.op == "placeholder":
             translation.add_input(node, f"input {inputs}")
             inputs += 1

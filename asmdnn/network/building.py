@@ -259,6 +259,10 @@ class Graph(LearnsParameters):
             raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}")
         is_number = array.dtype.kind == "f" or isinstance(operand, int | float)
         name = f"constant {len(self._constants)}"
+        if isinstance(operand, Held) and operand.name and operand.name not in self._inputs:
+            if operand.name in self._constants:
+                return operand.name
+            name = operand.name
         self._constants[name] = rounded_f32("an operand", array) if is_number else array
         self._constants[name].setflags(write=False)
         return name

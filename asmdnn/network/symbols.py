@@ -6,9 +6,13 @@ from asmdnn.network.arrays import Array
 
 
 class Held(NamedTuple):
-    """An operand that a graph takes without a copy: nobody writes to it before its network has run."""
+    """An operand that a graph takes without a copy: nobody writes to it before its network has run.
+
+    name: of the constant, where it is one that users know; no other array has it.
+    """
 
     array: Array
+    name: str = ""
 
 
 class Symbol:

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import asmdnn as dnn
-from asmdnn.aten import backend
+from asmdnn.aten import backend, whole_graph
 from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.translation import rules
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -459,3 +459,38 @@ OVERLOADS = {  # of some operators only: the table has all for each
     "Tensor", "Scalar", "Tensor_mode", "Scalar_mode", "Tensor_Tensor", "Tensor_Scalar", "default", "dim", "dim_IntList",
     "dim_int", "ScalarOther", "ScalarSelf",
 }  # fmt: skip
+
+
+class Tied(nn.Module):
+    """A weight that two products read, and names that a graph has for values of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten())
+        self.first, self.last = nn.Linear(16, 16), nn.Linear(16, 16, bias=False)
+        self.last.weight = self.first.weight
+        self.register_buffer("input 0", torch.arange(16.0))
+        self.register_buffer("Conv 0", torch.arange(16.0) + 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.first(self.stem(x) * self.get_buffer("input 0"))) - self.get_buffer("Conv 0")
+
+
+def test_steps_and_constants_have_the_names_of_the_module() -> None:
+    module, x = Tied().eval(), torch.linspace(-1, 1, 48).reshape(1, 3, 4, 4)
+    names: list[str] = []
+
+    def seen(graph: Any, *_: Any, **__: Any) -> Any:
+        names.extend(graph._constants)
+        return network_of(graph, *_, **__)
+
+    network_of = whole_graph.network_of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(whole_graph, "network_of", seen)
+        net = dnn.from_torch(module, (x,), engine=ENGINE)
+    assert_equal(net(x), module(x))
+    text = net.network.explain()
+    assert all(f"'{layer}'" in text for layer in ("stem.0", "first", "last")), text
+    assert {"stem.0.weight", "stem.0.bias", "first.bias"} < set(names)
+    assert len({"first.weight transposed", "last.weight transposed"} & set(names)) == 1
+    assert not {"input 0", "Conv 0"} & set(names)
