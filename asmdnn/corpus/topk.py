@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from asmdnn.corpus.conv import LANES, of_levels
-from asmdnn.generators.functions.topk import AT_ONCE, TopKSpec
+from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
+from asmdnn.generators.functions.topk_shape import AT_ONCE
 
 GAP = 3  # elements between rows
 SMALLEST = Order(largest=False)
