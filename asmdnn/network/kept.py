@@ -7,7 +7,7 @@ is.  A network is stored when it has run for the first time, as kernels are gene
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from os import PathLike
 from pathlib import Path
@@ -97,12 +97,19 @@ def items(given: Any) -> list[tuple[Any, Any]]:
 def sources() -> str:
     """sha256 of this package's version and of the name, size and time of change of all sources that decide a plan."""
     package = Path(__file__).resolve().parents[1]
-    files = []
-    for unit in SOURCES:
-        for folder, _, names in os.walk(package / unit):
-            stats = [(name, os.stat(os.path.join(folder, name))) for name in names if name.endswith(".py")]
-            files += [(folder, name, info.st_size, info.st_mtime_ns) for name, info in stats]
-    return hashlib.sha256(repr((__version__, PEACHPY_VERSION, sorted(files))).encode()).hexdigest()
+    files = sorted(stat for unit in SOURCES for stat in stats_below(str(package / unit)))
+    return hashlib.sha256(repr((__version__, PEACHPY_VERSION, files)).encode()).hexdigest()
+
+
+def stats_below(folder: str) -> Iterator[tuple[str, int, int]]:
+    """Path, size and time of change of all sources in a folder and its folders, compiled ones left out."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                info = entry.stat()
+                yield entry.path, info.st_size, info.st_mtime_ns
+            elif entry.is_dir() and entry.name != "__pycache__":
+                yield from stats_below(entry.path)
 
 
 def find(key: str, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork | None:
