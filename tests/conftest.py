@@ -15,6 +15,7 @@ and threads.  A test that executes the default level is then skipped where the C
 """
 
 import functools
+import gc
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -118,7 +119,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is there now stays: collections, also those of tests that ask for one, need not walk through it."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until all tests are known: collections would walk through them again and again, and find nothing
     config.addinivalue_line("markers", f"{EMULATED}(name): executes code of this ISA level on an emulated CPU")
     os.environ.setdefault(environment.TUNED, "no")  # what was tuned here is no matter of the tests
     if host() is not detected():  # before anybody loads an OpenMP runtime
