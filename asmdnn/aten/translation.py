@@ -1,6 +1,7 @@
 """A torch graph of ATen operators as a Graph: each node by its rule, constants by torch itself."""
 
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -17,6 +18,7 @@ from asmdnn.network.building import Graph, Symbol
 MODULES: Final = (
     "elementwise", "function", "shape", "layer", "window", "resizing", "reduction", "recurrent", "transformer",
 )  # fmt: skip
+OF_DYNAMO: Final = re.compile(r"L\['\w+'\]\.?")  # how it calls the module that is compiled
 NARROW: Final = "bfloat16"  # f32 inside a network
 TYPES: Final = {
     name: np.dtype(name) for name in ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
@@ -35,7 +37,7 @@ def rules() -> Mapping[str, Rule]:
 def layer_of(node: Any) -> str:
     """The module in which torch made the node, such as "layer1.0.conv1"; "" of the outermost one."""
     stack = [*(node.meta.get("nn_module_stack") or {}).values()]
-    return str(stack[-1][0]) if stack else ""
+    return OF_DYNAMO.sub("", str(stack[-1][0])) if stack else ""
 
 
 def name_of(target: Any) -> str:

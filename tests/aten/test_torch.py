@@ -479,9 +479,11 @@ class Tied(nn.Module):
 def test_steps_and_constants_have_the_names_of_the_module() -> None:
     module, x = Tied().eval(), torch.linspace(-1, 1, 48).reshape(1, 3, 4, 4)
     names: list[str] = []
+    layers: list[str] = []
 
     def seen(graph: Any, *_: Any, **__: Any) -> Any:
         names.extend(graph._constants)
+        layers.extend(node.name for node in graph._nodes if node.name)
         return network_of(graph, *_, **__)
 
     network_of = whole_graph.network_of
@@ -494,3 +496,9 @@ def test_steps_and_constants_have_the_names_of_the_module() -> None:
     assert {"stem.0.weight", "stem.0.bias", "first.bias"} < set(names)
     assert len({"first.weight transposed", "last.weight transposed"} & set(names)) == 1
     assert not {"input 0", "Conv 0"} & set(names)
+    assert set(layers) == {"stem.0", "stem.1", "stem.2", "first", "last"}
+    layers.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(whole_graph, "network_of", seen)
+        assert_equal(torch.compile(module, backend="asmdnn", options={"engine": ENGINE})(x), module(x))
+    assert {"stem.0", "first", "last"} <= set(layers)
