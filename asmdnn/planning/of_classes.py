@@ -27,7 +27,7 @@ from asmdnn.planning.tuning import (
 from asmdnn.records import replace
 
 MAX_BYTES: Final = 1 << 62  # no tensor has so many
-FEW_BY_TILES: Final = ByDistance(1 << 16, 1 << 16, 1 << 15)  # one row to four by tiles; more weights are not timed so
+FEW_BY_TILES: Final = ByDistance(1 << 16, 1 << 16, 1)  # one row to four by tiles; more weights are not timed so
 PIECES_OF_ROWS: Final = ReductionTuning(whole_rows_bytes=MAX_BYTES, whole_rows_of_sums_bytes=MAX_BYTES)
 
 # A virtual machine of Emerald Rapids class (L1 48 KB in 12 ways, L2 2 MB), AVX-512; equal plans were 0.9 to 1.05 apart.
