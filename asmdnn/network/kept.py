@@ -108,7 +108,7 @@ def stats_below(folder: str) -> Iterator[tuple[str, int, int]]:
             if entry.name.endswith(".py"):
                 info = entry.stat()
                 yield entry.path, info.st_size, info.st_mtime_ns
-            elif entry.is_dir() and entry.name != "__pycache__":
+            elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
                 yield from stats_below(entry.path)
 
 

@@ -17,7 +17,7 @@ AT_ONCE: Final = 4  # vectors, each with lists of its own
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopKShape:
-    """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above."""
+    """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see topk.py."""
 
     isa: str
     along: str
