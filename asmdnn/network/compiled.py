@@ -43,8 +43,8 @@ class CompiledSegment:
 
     @property
     def kept_bytes(self) -> int:
-        """Of its schedules."""
-        return kept_bytes_of([self.plan, self.joined.plan])
+        """Of its schedules, and of weights that no other plan reads."""
+        return kept_bytes_of([self.plan, self.joined.plan]) + int(self.pool.share_of(self))
 
     def check_indices(self, values: Mapping[str, Array]) -> None:
         """Raise InvalidArguments unless all indices among the inputs are in range."""
@@ -95,7 +95,7 @@ def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> FormatP
 
 def packed(segment: CompiledSegment) -> Array:
     """All weights in the formats that kernels read, u8[weights_bytes], read-only."""
-    return segment.pool.packed(segment.weights, segment.layout.weights, segment.layout.weights_bytes)
+    return segment.pool.packed(segment, segment.weights, segment.layout.weights, segment.layout.weights_bytes)
 
 
 def runner_of(segment: CompiledSegment, engine: Engine, names: Sequence[str]) -> Runner:

@@ -7,6 +7,7 @@ a file of their own, under the sum of their bytes.  Shapes from the disk share w
 import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from asmdnn.jit import image_file
 from asmdnn.jit.image_file import Image
@@ -29,7 +30,7 @@ class SharedPieces(SharedKernels):
     def __init__(self) -> None:
         super().__init__()
         self._weights: dict[str, memoryview] = {}
-        self._packed: list[tuple[Array, str]] = []  # what was stored, and its key
+        self._packed: list[tuple[ref[Array], str]] = []  # what was stored, and its key
 
     def weights(self, image: Image) -> memoryview:
         """Raises KeyError where there are none, ValueError where they are damaged."""
@@ -44,14 +45,15 @@ class SharedPieces(SharedKernels):
 
     def put(self, weights: Array) -> str:
         """Store packed weights, once; their key."""
-        known = next((key for packed, key in self._packed if packed is weights), "")
+        known = next((key for packed, key in self._packed if packed() is weights), "")
         if not known:
             data = weights.data.cast("B")
             known = byte_sum(data).hex()
             kept = store()
             if kept and known not in self._weights:
                 kept.put_image(known, image_file.pieces_of({"key": known, "title": "weights"}, {}, [data]))
-            self._packed.append((weights, known))
+            self._packed = [(packed, key) for packed, key in self._packed if packed() is not None]
+            self._packed.append((ref(weights), known))
         return known
 
 

@@ -30,12 +30,21 @@ Key = tuple[tuple[int, ...], ...]
 
 
 class HeldNetwork:
-    """A network for one shape.  Its weights belong to the model, and are no part of `kept_bytes`.  store: has it kept
-    on disk, and says whether that is done; what comes once only is not worth the time."""
+    """A network for one shape.  Weights that most shapes read belong to the model, and are no part of `kept_bytes`.
+    store: has it kept on disk, and says whether that is done; what comes once only is not worth the time."""
 
     def __init__(self, key: Key, network: Network, store: Callable[[Network], bool] | None = None) -> None:
         self.key, self.network, self.used, self._store = key, network, False, store
-        self.kept_bytes = network.kept_bytes
+        self._counted = network.kept_bytes
+
+    @property
+    def kept_bytes(self) -> int:
+        return self.network.kept_bytes
+
+    def grown_bytes(self) -> int:
+        """Since it was asked for the last time: weights are packed by the first run."""
+        before, self._counted = self._counted, self.kept_bytes
+        return self._counted - before
 
     def keep(self) -> None:
         """Once it has run."""
@@ -237,6 +246,7 @@ class OpenNetwork(Network):
     def _found(self, key: Key, shapes: Shapes) -> Network:
         held = networks.get((self._owner, key))
         if held is None:
+            networks.count(self._last.grown_bytes() if self._last else 0)
             held = networks.put((self._owner, key), self._new(key, shapes))
         assert isinstance(held, HeldNetwork)
         held.keep()

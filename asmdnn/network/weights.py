@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Final
+from weakref import WeakSet
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from asmdnn.network.descriptors import row_major
 from asmdnn.network.running import PAGE_BYTES
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, field
 from asmdnn.types import HALF_FLOATS
 
 LARGE_BYTES: Final = 1 << 16  # of weights that are worth a kernel
@@ -20,11 +21,13 @@ LARGE_BYTES: Final = 1 << 16  # of weights that are worth a kernel
 
 @dataclass(frozen=True, eq=False)
 class Blob:
-    """u8[bytes], read-only once it is full: weights by name, each where `places` says."""
+    """u8[bytes], read-only once it is full: weights by name, each where `places` says.  users: the plans that read it,
+    as long as they live."""
 
     weights: Mapping[str, Weight]
     places: Mapping[str, int]
     data: Array
+    users: WeakSet[object] = field(default_factory=WeakSet)
 
     def has(self, name: str, weight: Weight) -> bool:
         known = self.weights.get(name)
@@ -36,20 +39,37 @@ class Blob:
 
 
 class WeightPool:
-    """The blobs of a model's plans.  Threads that pack at the same time may each make one: they have equal bytes."""
+    """The blobs of a model's plans.  Threads that pack at the same time may each make one: they have equal bytes.
+
+    A constant that depends on an open dim makes a blob for every shape, so those go whose plans have gone.  The one
+    that was asked for last stays, as the next shape is likely to read it.
+    """
 
     def __init__(self) -> None:
         self._blobs: list[Blob] = []
+        self._usual: Blob | None = None  # that most plans read
 
     @property
     def size_bytes(self) -> int:
         return sum(len(blob.data) for blob in self._blobs)
 
-    def packed(self, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> Array:
-        """All weights in the formats that kernels read, u8[size]."""
-        for blob in self._blobs:
-            if blob.is_for(weights, places, size):
-                return blob.data
+    def share_of(self, user: object) -> int:
+        """Bytes that go with a plan.  What most plans read is the model's, and nobody's share."""
+        blob = next((each for each in reversed(self._blobs) if user in each.users), None)
+        return 0 if blob is None or blob is self._usual else len(blob.data) // max(len(blob.users), 1)
+
+    def packed(self, user: object, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> Array:
+        """All weights in the formats that kernels read, u8[size], for a plan."""
+        blobs = self._blobs
+        blob = next((each for each in blobs if each.is_for(weights, places, size)), None)
+        if blob is None:
+            blob = Blob(weights, places, self._made(weights, places, size))
+        blob.users.add(user)
+        self._blobs = [*(each for each in blobs if each.users and each is not blob), blob]
+        self._usual = max(self._blobs, key=lambda each: len(each.users))
+        return blob.data
+
+    def _made(self, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> Array:
         made = pages(size)
         for name, weight in weights.items():
             at, count = places[name], weight.desc.size_bytes
@@ -58,7 +78,6 @@ class WeightPool:
                 made[at : at + count] = source.data[source.places[name] :][:count]
             else:
                 made[at : at + count] = packed_bytes(weight)
-        self._blobs.append(Blob(weights, places, made))
         return made
 
 

@@ -49,6 +49,10 @@ class Cache(Limited, Generic[Key, Value]):
                 self.shrink(int(limit * KEPT_SHARE))
         return kept
 
+    def count(self, more_bytes: int) -> None:
+        """Note that what is held has grown since it came: the next `put` makes room."""
+        self._added += more_bytes
+
     @property
     def held_bytes(self) -> int:
         return sum(value.kept_bytes for value in list(self.entries.values()))

@@ -1,44 +1,24 @@
-"""Kernels keep the System V AMD64 ABI, as a trampoline sees it; on an emulated CPU, Machine asserts the same.
+"""What no family of the corpus has keeps the System V AMD64 ABI as well, and the trampoline notices what does not.
 
-tests/generators/test_emulated.py runs every kernel of every level there, so that a level that this machine lacks is
-covered too, and the proof shows the same without running any.  Of each family one in four is called here.
+Kernels are called by it in tests/generators/test_native.py.  tests/generators/test_emulated.py runs every kernel of
+every level on an emulated CPU, whose Machine asserts the same, and the proof shows it without running any.
 """
 
 import numpy as np
 import pytest
 
-from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.levels import isa_of
 from tests.abi.trampoline import CALLEE_SAVED, call_with_known_registers
 from tests.emulator.assembling import Mem, assemble, ins
-from tests.generators.cases import case_of
-from tests.generators.codes import by_family, code_of
+from tests.generators.codes import code_of
 from tests.generators.executors import COUNTS
-from tests.support.native import Kernel, first_failure
+from tests.support.native import Kernel
 
 RET = ins("RETNQ")
 CALLER_SAVED = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
 MOVE_RSP = (ins("MOV_R64_RM64", "rcx", Mem("rsp")), ins("ADD_RM64_IMM8", "rsp", 16), ins("JMP_RM64", "rcx"))
-
-
-def check_abi(spec: KernelSpec) -> None:
-    buffers, arguments = case_of(spec).buffers, spec.frame
-    data = {name: buffer.before.copy() for name, buffer in buffers.items() if buffer is not None}
-    frame = np.zeros(len(arguments), np.int64)
-    for i, name in enumerate(arguments):
-        buffer = buffers[name]
-        if buffer is not None:
-            frame[i] = data[name].ctypes.data + buffer.pointer_bytes
-    state = call_with_known_registers(Kernel(code_of(spec).data), frame.ctypes.data, isa_of(spec.isa).vector_bytes)
-    assert not state.offences()
-
-
-@by_family(every=4)
-def test_kernels(specs: tuple[KernelSpec, ...]) -> None:
-    failure = first_failure(len(specs), lambda i: check_abi(specs[i]))
-    assert failure is None, f"{specs[failure[0]]}: {failure[1]}"
 
 
 def test_peak(isa: str) -> None:

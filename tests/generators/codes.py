@@ -28,13 +28,12 @@ def code_of(spec: Spec) -> Code:
     return asm.finish()
 
 
-def by_family(every: int = 1) -> pytest.MarkDecorator:
-    """A test for each family, of its specs but for the exhaustive ones, of these every so many; and a `slow` one of
-    all."""
+def by_family() -> pytest.MarkDecorator:
+    """A test for each family, of its specs but for the exhaustive ones; and a `slow` one of all."""
     found = []
     for name, specs in families().items():
         isa = pytest.mark.isa(specs[0].isa)
-        few = tuple(spec for spec in specs if spec not in exhaustive())[::every]
+        few = tuple(spec for spec in specs if spec not in exhaustive())
         found.append(pytest.param(few, id=name, marks=isa))
         if few != specs:
             found.append(pytest.param(specs, id=f"{name}-all", marks=[isa, pytest.mark.slow]))

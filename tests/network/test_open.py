@@ -204,6 +204,29 @@ def test_shapes_are_bounded_in_bytes_and_the_last_one_stays() -> None:
     assert dnn.memory_report().networks.count == 0
 
 
+def test_weights_go_with_the_shapes_that_read_them() -> None:
+    """A constant that depends on an open dim gives each shape weights of its own: they are counted, and go with it."""
+    g = dnn.Graph("table")
+    x = g.input("x", ("n", 64))
+    rows = g.apply("Slice", random(128, 64), np.array([0]), g.apply("Shape", x, start=0, end=1), np.array([0]))
+    net = open_network(g, {"y": g.apply("Add", x, rows) @ random(64, 256)})
+    one = 64 * 256 * 4
+    dnn.set_memory_limits(networks=0)
+    shapes = [(n, 64) for n in range(2, 40)]
+    for dims in shapes:
+        net(random(*dims))
+    gc.collect()
+    pool = net.last.planned().segments[0].pool  # type: ignore[union-attr]
+    assert one < pool.size_bytes < 4 * one
+    dnn.set_memory_limits(networks=20 * one)
+    for dims in shapes:
+        net(random(*dims))
+    gc.collect()
+    assert 5 < len(net.shapes) < 21
+    assert len(net.shapes) * one <= pool.size_bytes <= (len(net.shapes) + 2) * (one + (128 * 64 * 4))
+    assert (len(net.shapes) - 2) * one < dnn.memory_report().networks.held_bytes <= 20 * (one + (128 * 64 * 4))
+
+
 def test_threads_may_bring_new_shapes_at_once() -> None:
     net = open_network(*recogniser())
     feeds = [random(1, 3, 6, n % 4 + 4) for n in range(24)]

@@ -42,14 +42,14 @@ def call_guarded(
     return {name: guarded.array for name, guarded in placed.items()}
 
 
-def first_failure(count: int, check: Callable[[int], None]) -> tuple[int, str] | None:
-    """The first of check(0), ..., check(count - 1) that raises or kills its process, and how; None if none does."""
+def first_failure(checks: Sequence[Callable[[], None]]) -> tuple[int, str] | None:
+    """The first that raises or kills its process, a child that makes all of them, and how; None if none does."""
     progress = mmap.mmap(-1, 8)  # shared with the child
 
     def check_all() -> None:
-        for i in range(count):
+        for i, check in enumerate(checks):
             progress[:] = i.to_bytes(8, "little")
-            check(i)
+            check()
 
     failure = in_child(check_all)
     return (int.from_bytes(progress[:], "little"), failure) if failure else None
