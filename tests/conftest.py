@@ -16,6 +16,7 @@ and threads.  A test that executes the default level is then skipped where the C
 
 import functools
 import gc
+import itertools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +46,9 @@ RAN = "ran"  # the level of a primitive that a test has executed
 REFUSED = f"cannot be executed here (as if on {host().name})"
 MOST_THREADS = 8  # of a machine that is not at hand: more would only wait for one another
 SWEEP = 100
+FREEZE_EVERY = 500  # tests
 Sweep = Callable[[Sequence[Any], int], list[Any]]
+_begun = itertools.count(1)
 _levels: set[tuple[str, str]] = set()  # of the primitives that the running test has executed, and of their engines
 
 
@@ -160,6 +163,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     start_anew(item.nodeid)
+    if next(_begun) % FREEZE_EVERY == 0:  # what caches hold by now stays, too
+        gc.collect()
+        gc.freeze()
     item.user_properties += [(EMULATED, marker.args[0]) for marker in item.iter_markers(EMULATED)]
     required = [name for name in os.environ.get(REQUIRED, "").split(",") if name]
     for marker in item.iter_markers(REAL):

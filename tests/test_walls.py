@@ -3,6 +3,8 @@
 import ast
 import re
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -40,12 +42,52 @@ ANY_NUMBER = {
     "zip", "partial", "pack", "pack_into", "free", "one_of", "_one", "say", "describe", "AddressForm", "rule",
 }  # fmt: skip
 
+NAMED_LEVELS = {isa.name.upper() for isa in LEVELS}
+
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
+@dataclass(frozen=True)
+class Facts:
+    """What a file's walls ask of it.  Trees of all files would fill the memory, and walking each anew takes long.
+
+    functions: name, line, lines, its parameters and those that are not keyword-only, whether it is an operator of ATen;
+    constants: of DEFINED_IN, that it sets; long_calls: line and callee; tables: of levels, their lines; named_levels:
+    lines.
+    """
+
+    functions: tuple[tuple[str, int, int, int, int, bool], ...]
+    classes: frozenset[str]
+    constants: frozenset[str]
+    long_calls: tuple[tuple[int, str], ...]
+    tables: tuple[int, ...]
+    named_levels: tuple[int, ...]
+    names_bf16: bool
+
+
+def facts_of(source: str) -> Facts:
+    nodes = list(ast.walk(ast.parse(source)))
+    functions = [node for node in nodes if isinstance(node, Function)]
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONS]
+    callees = [(node.lineno, ast.unparse(node.func).rpartition(".")[2]) for node in calls]
+    return Facts(
+        tuple(
+            (f.name, f.lineno, (f.end_lineno or 0) - f.lineno, parameters(f, True), parameters(f, False), is_rule(f))
+            for f in functions
+        ),
+        frozenset(node.name for node in nodes if isinstance(node, ast.ClassDef)),
+        frozenset(node.id for node in names if isinstance(node.ctx, ast.Store) and node.id in DEFINED_IN),
+        tuple(each for each in callees if each[1] not in ANY_NUMBER),
+        tuple(levels_in(nodes)),
+        tuple(node.lineno for node in nodes if isinstance(node, ast.Attribute) and is_level(node)),
+        names_bf16(nodes),
+    )
+
+
 @cache
-def functions(path: Path) -> tuple[Function, ...]:
-    return tuple(node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, Function))
+def facts(path: Path) -> Facts:
+    return facts_of(path.read_text())
 
 
 def parameters(function: Function, keywords: bool) -> int:
@@ -55,36 +97,56 @@ def parameters(function: Function, keywords: bool) -> int:
     return len(own) + len(function.args.kwonlyargs) * keywords
 
 
+def is_rule(function: Function) -> bool:
+    """Whether its parameters are those of an operator of ATen."""
+    return any(ast.unparse(decorator).startswith("rule(") for decorator in function.decorator_list)
+
+
+def is_level(node: ast.Attribute) -> bool:
+    """AVX2.name, for example."""
+    return node.attr == "name" and isinstance(node.value, ast.Name) and node.value.id in NAMED_LEVELS
+
+
+def levels_in(nodes: Sequence[ast.AST]) -> list[int]:
+    """Lines of tables with a key for each of several ISA levels, by name."""
+    names = {level.name for level in LEVELS}
+    tables = [node for node in nodes if isinstance(node, ast.Dict)]
+    keys = [(x.lineno, [key.value for key in x.keys if isinstance(key, ast.Constant)]) for x in tables]
+    return [line for line, given in keys if len(names.intersection(given)) > 1]
+
+
+def names_bf16(nodes: Sequence[ast.AST]) -> bool:
+    """As a name, or as a whole text."""
+    words = {"bf16", "bfloat16"}
+    return any(
+        str(getattr(node, "id", getattr(node, "attr", getattr(node, "value", "")))).lower() in words
+        for node in nodes
+        if isinstance(node, ast.Name | ast.Attribute | ast.Constant)
+    )
+
+
+def named(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
 def test_files() -> None:
     long = {str(path): lines for path in FILES if (lines := len(path.read_text().splitlines())) > MOST_LINES}
     assert not long, "what second thing does the file do?"
 
 
 def test_functions() -> None:
-    found = [(path, function) for path in FILES for function in functions(path)]
-    long = {
-        f"{path}:{function.lineno}": function.name
-        for path, function in found
-        if (function.end_lineno or 0) - function.lineno >= MOST_FUNCTION_LINES
-    }
+    found = [(path, function) for path in FILES for function in facts(path).functions]
+    long = {f"{path}:{line}": name for path, (name, line, lines, *_) in found if lines >= MOST_FUNCTION_LINES}
     assert not long
-
-
-def is_rule(function: Function) -> bool:
-    """Whether its parameters are those of an operator of ATen."""
-    return any(ast.unparse(decorator).startswith("rule(") for decorator in function.decorator_list)
 
 
 def test_parameters() -> None:
     many = set()
     for path in FILES:
-        name = path.relative_to(ROOT).as_posix()
-        for function in functions(path):
-            public = name.startswith(OPTIONS) and not function.name.startswith("_")
-            if is_rule(function):
-                continue
-            if parameters(function, keywords=not public) > MOST_PARAMETERS:
-                many.add((name, function.name))
+        for name, _, _, every, positional, rule in facts(path).functions:
+            public = named(path).startswith(OPTIONS) and not name.startswith("_")
+            if not rule and (positional if public else every) > MOST_PARAMETERS:
+                many.add((named(path), name))
     assert many == {(name, function) for name, found in SET_BY_OTHERS.items() for function in found}
 
 
@@ -92,67 +154,44 @@ def test_parameters() -> None:
     ("source", "count"), [("def f(self, a, b, *, c): ...", 3), ("def f(a, /, b, *more): ...", 2), ("def f(): ...", 0)]
 )
 def test_parameters_are_counted(source: str, count: int) -> None:
-    (function,) = ast.parse(source).body
-    assert isinstance(function, Function)
-    assert parameters(function, keywords=True) == count
+    ((_, line, lines, every, positional, rule),) = facts_of(source).functions
+    assert (every, positional) == (count, count - source.count(", *, "))
+    assert (line, lines, rule) == (1, 0, False)
 
 
 def test_a_class_name_means_one_class() -> None:
     found = defaultdict(set)
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                found[node.name].add(path.relative_to(ROOT).as_posix())
+        for name in facts(path).classes:
+            found[name].add(named(path))
     twice = {name: paths for name, paths in found.items() if len(paths) > 1}
     assert not twice, "a reader of one room meets it in another: give one a name of its own"
 
 
 def test_constants_of_the_machine_stand_in_one_place() -> None:
-    found = defaultdict(set)
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in DEFINED_IN:
-                found[node.id].add(path.relative_to(ROOT).as_posix())
-    assert found == {name: {path} for name, path in DEFINED_IN.items()}
+    found = {(name, named(path)) for path in FILES for name in facts(path).constants}
+    assert found == {*DEFINED_IN.items()}
 
 
-def levels_in(source: str) -> list[int]:
-    """Lines of tables with a key for each of several ISA levels, by name."""
-    names = {level.name for level in LEVELS}
-    tables = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Dict)]
-    keys = [(x.lineno, [key.value for key in x.keys if isinstance(key, ast.Constant)]) for x in tables]
-    return [line for line, given in keys if len(names.intersection(given)) > 1]
+def planners_and_generators(*more: str) -> list[Path]:
+    return [path for room in ("generators", "primitives", *more) for path in sorted((PACKAGE / room).rglob("*.py"))]
 
 
 def test_no_table_is_keyed_by_names_of_levels() -> None:
     """What differs stands beside the vector or the dot, or is a number of its registers or bytes."""
-    folders = ("corpus", "generators", "primitives")
-    files = [path for folder in folders for path in sorted((PACKAGE / folder).rglob("*.py"))]
-    found = {path.relative_to(ROOT).as_posix(): lines for path in files if (lines := levels_in(path.read_text()))}
-    assert not found
-    assert levels_in("A = {'avx2': 1}\nB = {'avx2': 16, 'avx512_core': 32}\n") == [2]
+    assert not [(named(path), lines) for path in planners_and_generators("corpus") if (lines := facts(path).tables)]
+    assert facts_of("A = {'avx2': 1}\nB = {'avx2': 16, 'avx512_core': 32}\n").tables == (2,)
 
 
 def test_no_planner_names_a_level_for_its_kernels() -> None:
     """Levels come from the engine, or from f32_widths and NARROWEST, which say when."""
-    named = [
-        f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
-        for folder in ("generators", "primitives")
-        for path in sorted((PACKAGE / folder).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in {f"{isa.name.upper()}.name" for isa in LEVELS}
-    ]
-    assert not named
+    assert not [(named(path), lines) for path in planners_and_generators() if (lines := facts(path).named_levels)]
+    assert facts_of("a = AVX2.rank\nb = AVX2.name\n").named_levels == (2,)
 
 
 def test_calls_name_what_they_pass() -> None:
     """A reader counts to six at most."""
-    found = []
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONS:
-                callee = ast.unparse(node.func).rpartition(".")[2]
-                found += [] if callee in ANY_NUMBER else [f"{path}:{node.lineno}: {callee}"]
+    found = [f"{path}:{line}: {callee}" for path in FILES for line, callee in facts(path).long_calls]
     assert not found, "\n".join(found)
 
 
@@ -176,27 +215,13 @@ def test_scripts_say_nothing_twice() -> None:
 
 def test_few_files_name_bf16() -> None:
     """Elsewhere a type is a value: what is asked of it is FLOATS, HALF_FLOATS, its element or its dot."""
-    found = {
-        str(path.relative_to(PACKAGE))
-        for path in PACKAGE.rglob("*.py")
-        if path.relative_to(PACKAGE).parts[0] not in ("corpus", "bench") and names_bf16(path.read_text())
-    }
-    assert found == NAMES_BF16
-
-
-def names_bf16(source: str) -> bool:
-    """As a name, or as a whole text."""
-    words = {"bf16", "bfloat16"}
-    return any(
-        str(getattr(node, "id", getattr(node, "attr", getattr(node, "value", "")))).lower() in words
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Name | ast.Attribute | ast.Constant)
-    )
+    named_in = {path.relative_to(PACKAGE) for path in FILES if facts(path).names_bf16}
+    assert {str(path) for path in named_in if path.parts[0] not in ("corpus", "bench")} == NAMES_BF16
 
 
 def test_bf16_is_seen() -> None:
-    assert names_bf16("x = bf16") and names_bf16("x = dnn.BF16") and names_bf16("x = {'bfloat16': 1}")
-    assert not names_bf16('"""Of bf16."""\nx = "pairs of bf16"\ny = numbers.bf16_cycles')
+    assert all(facts_of(source).names_bf16 for source in ("x = bf16", "x = dnn.BF16", "x = {'bfloat16': 1}"))
+    assert not facts_of('"""Of bf16."""\nx = "pairs of bf16"\ny = numbers.bf16_cycles').names_bf16
 
 
 def test_nobody_is_told_to_install_a_name_that_is_not_the_projects() -> None:

@@ -19,6 +19,7 @@ from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from asmdnn.runtime import threads
 from asmdnn.types import FLOATS, HALF_FLOATS, s8, u8
 
+CPU_LIST = Path("/proc/cpuinfo")
 CPUINFO_TIMEOUT_S = 3.0  # it takes 1.3 s, most of it for what is not asked here
 NAME_WIDTH = 18
 
@@ -86,16 +87,23 @@ def _products() -> str:
 
 
 def cpu_brand() -> str:
-    """The CPU's name: from py-cpuinfo where it is installed and answers in time, else from Linux."""
+    """The CPU's name: from Linux, which says it at once, else from py-cpuinfo where it is installed and answers."""
+    return brand_of_linux(CPU_LIST) or brand_of_cpuinfo() or "unknown"
+
+
+def brand_of_linux(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        for line in path.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return ""
+
+
+def brand_of_cpuinfo() -> str:
+    """In a process of its own, as it starts others and may hang in them; what it prints is checked like any input."""
     if find_spec("cpuinfo"):
-        # Its own process, because it starts others and may hang in them; what it prints is checked like any input.
         with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError, AttributeError):
             command = [sys.executable, "-m", "cpuinfo", "--json"]
             output = subprocess.run(command, capture_output=True, timeout=CPUINFO_TIMEOUT_S, check=True).stdout
-            if brand := str(json.loads(output).get("brand_raw", "")).strip():
-                return brand
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return "unknown"
+            return str(json.loads(output).get("brand_raw", "")).strip()
+    return ""

@@ -56,8 +56,9 @@ def test_info_tells_a_cap(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert any("avx2, capped by ASMDNN_MAX_CPU_ISA=avx2" in row for row in rows(capsys))
 
 
-@pytest.mark.parametrize("output", [b"", b"{", b"[]", b'{"brand_raw": ""}', None])
-def test_the_cpus_name_without_an_answer_from_cpuinfo(output: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def answers(monkeypatch: pytest.MonkeyPatch, output: bytes | None) -> None:
+    """What py-cpuinfo prints; None: it hangs."""
+
     def run(*command: object, **options: object) -> "subprocess.CompletedProcess[bytes]":
         if output is None:
             raise subprocess.TimeoutExpired("cpuinfo", 1)
@@ -65,8 +66,29 @@ def test_the_cpus_name_without_an_answer_from_cpuinfo(output: bytes | None, monk
 
     monkeypatch.setattr(info, "find_spec", lambda name: object())
     monkeypatch.setattr(info.subprocess, "run", run)
-    listed = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
-    assert info.cpu_brand() == (listed[0].partition(":")[2].strip() if listed else "unknown")
+
+
+@pytest.mark.parametrize("output", [b"", b"{", b"[]", b'{"brand_raw": ""}', None])
+@pytest.mark.parametrize("listed", ["processor\t: 0\nflags\t: fpu\n", None])
+def test_a_cpu_of_which_nobody_knows_the_name(
+    output: bytes | None, listed: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "cpuinfo"
+    if listed is not None:
+        path.write_text(listed)
+    monkeypatch.setattr(info, "CPU_LIST", path)
+    answers(monkeypatch, output)
+    assert info.cpu_brand() == "unknown"
+
+
+def test_the_cpus_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """That of Linux, for which no process is started, else py-cpuinfo's."""
+    path = tmp_path / "cpuinfo"
+    monkeypatch.setattr(info, "CPU_LIST", path)
+    answers(monkeypatch, b'{"brand_raw": " CPU B"}')
+    assert info.cpu_brand() == "CPU B"
+    path.write_text("processor\t: 0\nmodel name\t: CPU A\nmodel name\t: CPU C\n")
+    assert info.cpu_brand() == "CPU A"
 
 
 def test_doctor_finds_this_machine_ready(capsys: pytest.CaptureFixture[str]) -> None:

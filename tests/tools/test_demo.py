@@ -8,10 +8,11 @@ from PIL import Image
 
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
-from examples import models, ocr
+from examples import models, ocr, quantize
 from tools import demo
 
 ENGINE = dnn.Engine(threads=1)
+LINES = 4  # of the page, in fewer bits
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +20,8 @@ def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(demo, "TIMING_S", 0.001)
     monkeypatch.setattr(demo, "PICTURE", tmp_path / "new" / "page.png")
     monkeypatch.setattr(demo, "cpu_brand", lambda: "some CPU")
+    every = quantize.lines_of_page
+    monkeypatch.setattr(quantize, "lines_of_page", lambda engine: every(engine)[:LINES])
 
 
 def test_the_page_is_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
