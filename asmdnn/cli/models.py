@@ -16,7 +16,7 @@ from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.passing import is_half
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.records import dataclass, field
+from asmdnn.records import dataclass, field, replace
 
 HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves some open; may come several times;
                            without it the first dim is 1, where that alone is open;
@@ -37,10 +37,12 @@ _DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
 
 @dataclass(slots=True)
 class ModelWords:
-    """A model's file and what was said of it; `rest` are the words that concern a command alone."""
+    """A model's file and what was said of it; `rest` are the words that concern a command alone.  turns: the dims of
+    inputs of which several were said, one after the other."""
 
     path: str = ""
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    turns: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     rest: list[str] = field(default_factory=list)
@@ -55,9 +57,23 @@ class ModelWords:
             deterministic=self.texts.get("deterministic", False),  # type: ignore[arg-type]
         )
 
-    def load(self, fallback: str | None = None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
+    def each(self) -> list["ModelWords"]:
+        """With one set of dims each.  Raises InvalidArguments for inputs that have different numbers of them."""
+        counts = {len(several) for several in self.turns.values()} or {1}
+        if len(counts) > 1:
+            said = ", ".join(f"{len(several)} of {name}" for name, several in self.turns.items())
+            raise InvalidArguments(f"--shape says {said}: as many of each input, or one")
+        turns = [{name: several[i] for name, several in self.turns.items()} for i in range(*counts)]
+        return [replace(self, shapes={**self.shapes, **turn}, turns={}) for turn in turns]
+
+    def load(
+        self,
+        fallback: str | None = None,
+        files: Mapping[str, str] = MappingProxyType({}),
+        guess: bool = False,
+    ) -> Network:
         """The network for the dims that were said, and 1 for an open dim in front.  files: of inputs, by which
-        --max-error is kept.  Raises AsmdnnError for what cannot be loaded."""
+        --max-error is kept; guess: some size for other open dims.  Raises AsmdnnError for what cannot be loaded."""
         load = partial(
             load_onnx,
             self.path,
@@ -70,7 +86,7 @@ class ModelWords:
         )
         net, shapes = load(self.shapes), self.shapes
         if isinstance(net, OpenNetwork):
-            shapes = said_or_one(net, self.shapes)
+            shapes = said_or_one(net, self.shapes, guess)
             net = load(shapes)
         if "max-error" not in self.texts:
             return net
@@ -84,8 +100,13 @@ class ModelWords:
             return self.load(fallback, files)
 
 
-def said_or_one(net: OpenNetwork, said: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-    """The dims of all inputs.  Raises InvalidArguments with a line to paste for what nobody has said."""
+def said_or_one(
+    net: OpenNetwork, said: Mapping[str, tuple[int, ...]], guess: bool = False
+) -> dict[str, tuple[int, ...]]:
+    """The dims of all inputs; guess: EXAMPLE where nobody has said any.
+
+    Raises InvalidArguments with a line to paste for what nobody has said.
+    """
     named = dict[str, int]()
     for name, shape in said.items():
         declared = net.dims.declared[name].shape or ()
@@ -96,8 +117,8 @@ def said_or_one(net: OpenNetwork, said: Mapping[str, tuple[int, ...]]) -> dict[s
             continue
         first = [1 if i == 0 and not isinstance(n, int) else n for i, n in enumerate(dims or (None,))]
         sizes = [named.get(n, n) if isinstance(n, str) else n for n in first]
-        if all(isinstance(n, int) for n in sizes):
-            shapes[name] = tuple(int(n) for n in sizes)  # type: ignore[arg-type]
+        if guess or all(isinstance(n, int) for n in sizes):
+            shapes[name] = tuple(n if isinstance(n, int) else EXAMPLE for n in sizes)
         else:
             missing.append(f"--shape={name}:{'x'.join(str(n if isinstance(n, int) else EXAMPLE) for n in sizes)}")
             named |= {n: EXAMPLE for n in sizes if n and isinstance(n, str)}  # said once is said
@@ -112,7 +133,8 @@ def names_model(arguments: Sequence[str]) -> bool:
 
 
 def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
-    """Separate what concerns the model from the rest.  Raises InvalidArguments."""
+    """Separate what concerns the model from the rest.  Raises InvalidArguments; for several shapes of commands that
+    take one, too."""
     words = ModelWords()
     for word in arguments:
         name, _, value = word.removeprefix("--").partition("=")
@@ -131,15 +153,24 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
             words.rest.append(word)
     if not words.path:
         raise InvalidArguments(f"{command}: no model is given")
+    if words.turns and command != "run":
+        raise InvalidArguments(f"--shape says several dims of {', '.join(words.turns)}: {command} takes one set")
     return words
 
 
 def told(words: ModelWords, option: str, name: str, value: str) -> None:
     """What a --shape or a --constant says."""
     if option == "shape":
-        if not _DIMS.fullmatch(value):
+        several = value.split(",")
+        if not all(map(_DIMS.fullmatch, several)):
             raise InvalidArguments(f"--shape={name}:{value} has no dims such as 1x3x48x320")
-        words.shapes[name] = tuple(map(int, value.split("x")))
+        if name in words.shapes or name in words.turns:
+            raise InvalidArguments(f"--shape says dims of {name} twice: several are --shape={name}:1x2,1x3")
+        dims = [tuple(map(int, each.split("x"))) for each in several]
+        if len(dims) > 1:
+            words.turns[name] = dims
+        else:
+            words.shapes[name] = dims[0]
         return
     try:
         words.constants[name] = np.float64(value)

@@ -17,7 +17,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import read_model
-from asmdnn.records import dataclass, field
+from asmdnn.records import dataclass, field, replace
 from asmdnn.runtime.other_work import OtherWork
 
 USAGE = """asmdnn run [OPTION ...] MODEL.onnx
@@ -28,6 +28,7 @@ Loads the model, runs it, and prints its outputs and the least time of some runs
   --fallback=numpy         nodes without a kernel are computed by numpy instead of being refused
   --what                   print how often each operator is native, in numpy, or not known, and why
   --json                   print what is said as one JSON object, for programs
+  --shape=x:1x8,1x16       run several dims, one after the other
   --explain                print the primitives, their formats and the memory; --isa may be any level then
   --check                  prove the plan before it runs
   --profile                print the time of each primitive
@@ -65,6 +66,21 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidArguments("run: --json says neither what --explain nor what --check says: leave them out")
     if "what" in request.flags:
         return what(request)
+    every = request.words.each()
+    if len(every) > 1 and (request.files or "output" in request.texts):
+        raise InvalidArguments("run: --input and --output are files for one shape: say one")
+    reports, status = [], 0
+    for words in every:
+        title = " ".join(f"{name}:{'x'.join(map(str, words.shapes[name]))}" for name in request.words.turns)
+        reports.append(Report("json" in request.flags, title))
+        status |= one(replace(request, words=words), reports[-1])
+    if "json" in request.flags:
+        print(json.dumps(reports[0].found if len(every) == 1 else {"runs": [each.found for each in reports]}, indent=1))
+    return status
+
+
+def one(request: RunRequest, report: Report) -> int:
+    """One shape."""
     net = request.words.load_shown(request.texts.get("fallback"), request.files)
     if "check" in request.flags:
         net.check()
@@ -72,21 +88,20 @@ def run(arguments: Sequence[str]) -> int:
     if "explain" in request.flags:
         print(net.explain())
         return 0
-    return answer(net, request)
+    return answer(net, request, report)
 
 
 def what(request: RunRequest) -> int:
-    """Print of each operator of the model how it is computed; nothing is run."""
-    body = read_model(request.words.path).body
-    uses = uses_of_unknown(body) if unknown_in(body) else request.words.load("numpy").planned().uses()
+    """Print of each operator of the model how it is computed; nothing is run, and open dims may have any size."""
+    body, (words, *_) = read_model(request.words.path).body, request.words.each()
+    uses = uses_of_unknown(body) if unknown_in(body) else words.load("numpy", guess=True).planned().uses()
     print(json.dumps(as_json(uses), indent=1) if "json" in request.flags else table_of(uses))
     return 0
 
 
-def answer(net: Network, request: RunRequest) -> int:
-    """Run the network and say what was asked for, as text or as one JSON object."""
+def answer(net: Network, request: RunRequest, report: Report) -> int:
+    """Run the network and say what was asked for."""
     feeds = {name: data_of(name, request.files, *wanted) for name, wanted in net.inputs.items()}
-    report = Report("json" in request.flags)
     outputs = net.run(feeds)
     for name, array in outputs.items():
         report.output(name, array)
@@ -102,7 +117,6 @@ def answer(net: Network, request: RunRequest) -> int:
     else:
         (mine,) = least([lambda: net.run(feeds)])
         report.add({"ms": mine * 1e3, "runs": REPEATS}, f"{mine * 1e3:.3f} ms, the least of {REPEATS} runs")
-    report.end()
     others.warn(sys.stderr)
     return 0 if fits else FAILED
 

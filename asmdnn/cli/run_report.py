@@ -1,6 +1,5 @@
 """What `asmdnn run` says of a run: lines of text as they come, or one JSON object at the end."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,26 +12,25 @@ from asmdnn.network.report import profile
 
 
 class Report:
-    """`add` what is known, as fields and as text; `end` prints the fields where JSON was asked for."""
+    """`add` what is known, as fields and as text, which is printed unless JSON was asked for.  title: of one of
+    several shapes."""
 
-    def __init__(self, as_json: bool) -> None:
+    def __init__(self, as_json: bool, title: str = "") -> None:
         self._as_json = as_json
-        self._found: dict[str, Any] = {"outputs": {}}
+        self.found: dict[str, Any] = {"outputs": {}}
+        if title:
+            self.add({"shape": title}, title)
 
     def add(self, fields: Mapping[str, Any], text: str) -> None:
-        self._found |= fields
+        self.found |= fields
         if not self._as_json:
             print(text)
-
-    def end(self) -> None:
-        if self._as_json:
-            print(json.dumps(self._found, indent=1))
 
     def output(self, name: str, array: "np.ndarray[Any, Any]") -> None:
         """Its type and dims, and between which numbers it lies."""
         low, high = (float(array.min()), float(array.max())) if array.size else (0, 0)
         said = {"type": array.dtype.name, "dims": list(array.shape), "low": in_json(low), "high": in_json(high)}
-        outputs = {**self._found["outputs"], name: said}
+        outputs = {**self.found["outputs"], name: said}
         dims = "x".join(map(str, array.shape))
         self.add({"outputs": outputs}, f"{name} {array.dtype.name} {dims} from {low:.6g} to {high:.6g}")
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.forking import importing
-from asmdnn.network.onnx.wire import Malformed
+from asmdnn.network.onnx.wire import Malformed, NotRead
 
 ELEMENTS = {
     1: "<f4", 2: "|u1", 3: "|i1", 4: "<u2", 5: "<i2", 6: "<i4", 7: "<i8", 9: "|b1", 10: "<f2", 11: "<f8", 12: "<u4",
@@ -29,16 +29,18 @@ UNREAD = {STRING: "string", 14: "complex64", 15: "complex128"}
 
 
 def element_type(code: int, what: str) -> np.dtype[Any]:
-    """numpy's type for ONNX's number of a type.  Raises Malformed."""
+    """numpy's type for ONNX's number of a type.  Raises Malformed, NotRead."""
     found = ELEMENTS.get(code)
     if found is not None:
         return np.dtype(found)
     if code not in EXTENSIONS:
-        name = UNREAD.get(code, f"number {code}")
-        raise Malformed(f"{what} has elements of type {name}, only numbers and bool are read")
+        if code in UNREAD:
+            kind = UNREAD[code]
+            raise NotRead(f"{what} has elements of type {kind}, only numbers and bool are read: cut the file off there")
+        raise Malformed(f"{what} has elements of type number {code}, only numbers and bool are read")
     extension = extension_type(EXTENSIONS[code])
     if extension is None:
-        raise Malformed(f"{what} has elements of type {EXTENSIONS[code]}, which ml_dtypes has: pip install ml_dtypes")
+        raise NotRead(f"{what} has elements of type {EXTENSIONS[code]}, which ml_dtypes has: pip install ml_dtypes")
     return extension
 
 

@@ -36,6 +36,44 @@ def test_a_run_for_programs(model: str, capsys: pytest.CaptureFixture[str]) -> N
     assert any(row["label"].startswith("Conv 'first'") for row in found["profile"])
 
 
+def test_several_shapes_are_run_in_turn(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--shape=x:1x3x6x7,1x3x9x5", "--constant=s:2", "--threads=1", model]
+    assert main(["run", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("x:")] == ["x:1x3x6x7", "x:1x3x9x5"]
+    assert sum("ms, the least" in line for line in lines) == 2
+    assert any(line.startswith("y float32 1x8x9x5") for line in lines)
+    assert main(["run", *words, "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["runs"]
+    assert first["shape"] == "x:1x3x6x7" and second["outputs"]["y"]["dims"] == [1, 8, 9, 5]
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "message"),
+    [
+        ("run", ["--shape=x:1x3x6x7", "--shape=x:1x3x9x5"], "--shape says dims of x twice"),
+        ("run", ["--shape=x:1x3x6x7,1x3x9x5", "--shape=y:1,2,3"], "--shape says 2 of x, 3 of y: as many of each"),
+        ("run", ["--shape=x:1x3x6x7,1x3x9x5", "--output=y.npz"], "files for one shape: say one"),
+        ("run", ["--shape=x:1x3x6x7,"], "has no dims such as"),
+        ("explain", ["--shape=x:1x3x6x7,1x3x9x5"], "--shape says several dims of x: explain takes one set"),
+    ],
+)
+def test_several_shapes_that_cannot_be_run(
+    command: str, words: list[str], message: str, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, *words, "--constant=s:2", model]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_needs_no_dims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    node = wire.node("Relu", ["x"], ["y"])
+    path = tmp_path / "open.onnx"
+    path.write_bytes(wire.model(wire.graph([node], {"x": ("batch", "width")}, ["y"], {})))
+    assert main(["run", "--what", str(path)]) == 0
+    assert "Relu" in capsys.readouterr().out
+    assert main(["run", str(path)]) == 2
+
+
 def test_a_model_is_explained_for_any_level(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["run", "--shape=x:1x3x6x7", "--constant=s:2", "--isa=avx512_core", "--machine=zen3", "--explain", model])

@@ -95,6 +95,19 @@ def test_fused(name: str) -> None:
     compare(*model_of(op, arrays, results, constants, DOMAIN, **attributes))
 
 
+@pytest.mark.parametrize("op", ["NhwcConv", "NhwcFusedConv"])
+def test_channels_last(op: str) -> None:
+    """Those of onnxruntime's CPU kernels are of f16, so Conv is what it is compared with; no reorder is needed."""
+    how = {**WINDOW, "strides": [2, 1]}
+    data, _ = model_of(op, [np.ascontiguousarray(IMAGE.transpose(0, 2, 3, 1)), *FILTERS], 1, (1, 2), DOMAIN, **how)
+    plain, feeds = model_of("Conv", [IMAGE, *FILTERS], 1, (1, 2), "", **how)
+    wanted = onnxruntime.InferenceSession(plain).run(None, feeds)[0]
+    net = dnn.load_onnx(data, engine=engine(2))
+    found = net(np.ascontiguousarray(IMAGE.transpose(0, 2, 3, 1)))
+    np.testing.assert_allclose(found.transpose(0, 3, 1, 2), wanted, rtol=1e-5, atol=3e-6)
+    assert "0 of them reorders" in net.explain()
+
+
 def test_the_sum_in_front_of_a_norm() -> None:
     data, feeds = model_of("SkipLayerNormalization", [X, ROWS, *SCALES], 4, (2, 3, 4), DOMAIN, epsilon=1e-5)
     found = dnn.load_onnx(data, engine=engine()).run(feeds)
@@ -140,6 +153,49 @@ def test_attention(name: str) -> None:
     assert "attention" in net.explain()
 
 
+def grouped_query(n: int, rows: int, past: int, is_packed: bool = False, **attributes: Any) -> tuple[bytes, Any]:
+    """4 heads of 16 in 2 groups, after a past."""
+    q, k, v = (random(n, rows, heads * 16) for heads in (4, 2, 2))
+    own: list[Any] = [np.concatenate([q, k, v], 2), None, None] if is_packed else [q, k, v]
+    pasts = [random(n, 2, past, 16) for _ in range(2)]
+    ends = [np.full(n, past + rows - 1, np.int32), np.array([past + rows], np.int32)]
+    tables = [random(16, 8), random(16, 8)] if "do_rotary" in attributes else []
+    heads = {"num_heads": 4, "kv_num_heads": 2}
+    return model_of("GroupQueryAttention", [*own, *pasts, *ends, *tables], 3, (), DOMAIN, **heads, **attributes)
+
+
+@pytest.mark.parametrize(("n", "rows", "past"), [(2, 5, 0), (1, 5, 3), (3, 1, 7)])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {}, {"do_rotary": 1}, {"do_rotary": 1, "rotary_interleaved": 1}, {"local_window_size": 3},
+        {"softcap": 0.7, "scale": 0.3}, {"is_packed": True, "do_rotary": 1},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_groups_of_heads(n: int, rows: int, past: int, attributes: dict[str, Any]) -> None:
+    data, feeds = grouped_query(n, rows, past, **attributes)
+    compare(data, feeds)
+
+
+def test_sequences_of_different_lengths_in_groups_of_heads() -> None:
+    """A prompt may be padded at its end; rows of the padding are nobody's."""
+    data, feeds = grouped_query(2, 5, 0, do_rotary=1)
+    feeds["x5"] = np.array([2, 4], np.int32)
+    net, session = dnn.load_onnx(data, engine=engine(2)), onnxruntime.InferenceSession(data)
+    found, wanted = net.run(feeds)["y0"], session.run(None, feeds)[0]
+    np.testing.assert_allclose(found[0, :3], wanted[0, :3], rtol=1e-5, atol=3e-6)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-5, atol=3e-6)
+    for wrong in (5, -1):
+        with pytest.raises(dnn.InvalidArguments, match="axis 1 of src has 5"):
+            net.run({**feeds, "x5": np.array([2, wrong], np.int32)})
+    data, feeds = grouped_query(2, 1, 3)
+    net = dnn.load_onnx(data, engine=engine(2))
+    for wrong in (0, 2, 4, -1):  # new keys belong into the middle of the past, or there are more than it has
+        with pytest.raises(dnn.InvalidArguments, match="axis 2 of src has 1"):
+            net.run({**feeds, "x5": np.array([3, wrong], np.int32)})
+
+
 @pytest.mark.parametrize("near", [0, 1])
 def test_rotary_embedding(near: int) -> None:
     places = np.array([[0, 3, 4, 4, 11], [1, 2, 3, 4, 5]], np.int64)
@@ -152,6 +208,20 @@ def test_embeddings() -> None:
     tables = [random(9, 24), random(6, 24), random(2, 24)]
     arrays = [ids, IDS, *tables, *SCALES[:2]]
     compare(*model_of("EmbedLayerNormalization", arrays, 2, tuple(range(2, 7)), DOMAIN, epsilon=1e-5))
+
+
+def test_texts_as_inputs() -> None:
+    """An intact file, of which a part is not read."""
+    from onnx import TensorProto, helper
+
+    keys = {"keys_strings": ["a", "b"], "values_floats": [1.0, 2.0]}
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", **keys)
+    given = helper.make_tensor_value_info("x", TensorProto.STRING, [3])
+    made = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)]
+    model = helper.make_model(helper.make_graph([node], "g", [given], [made]), opset_imports=opsets)
+    with pytest.raises(dnn.Unimplemented, match="the model is not read: input 'x' has elements of type string"):
+        dnn.load_onnx(model.SerializeToString(), engine=engine())
 
 
 def test_junk() -> None:
@@ -169,6 +239,15 @@ def test_junk() -> None:
         ("FastGelu", [X.astype(np.int32)], {}),
         ("SkipLayerNormalization", [X, random(3), SCALES[0]], {}),
         ("EmbedLayerNormalization", [IDS, IDS, X], {}),
+        ("GroupQueryAttention", [X, X, X, None, None, *[np.array([4], np.int32)] * 2], {"num_heads": 4}),
+        (
+            "GroupQueryAttention", [X, X, X, None, None, *[np.array([4], np.int32)] * 2],
+            {"num_heads": 4, "kv_num_heads": 3},
+        ),
+        (
+            "GroupQueryAttention", [X, X, None, None, None, *[np.array([4], np.int32)] * 2],
+            {"num_heads": 4, "kv_num_heads": 2},
+        ),
         ("NoSuchOperator", [X], {}),
     ]
     for op, arrays, attributes in cases:

@@ -36,6 +36,14 @@ def conv(w: Decomposer, node: Node, x: str, weights: str, bias: str, added: str)
     return (activated(w, node, plus(w, y, added), tuple(node.get("activation_params", ()))),)
 
 
+def nhwc_conv(w: Decomposer, node: Node, x: str, weights: str, bias: str, added: str = NOTHING) -> tuple[str, ...]:
+    """Of images whose channels are last; weights as Conv's."""
+    axes = range(1, len(w.shape(x)) - 1)
+    first, last = (0, len(axes) + 1, *axes), (0, *(axis + 1 for axis in axes), 1)
+    (y,) = conv(w, node, w.turned(x, *first), weights, bias, NOTHING if added == NOTHING else w.turned(added, *first))
+    return (w.turned(y, *last),)
+
+
 def gemm(w: Decomposer, node: Node, a: str, b: str, c: str) -> tuple[str, ...]:
     how = {name: value for name, value in node.attributes.items() if not name.startswith("activation")}
     y = w("Gemm", a, b, *[c] * (c != NOTHING), **how)
@@ -132,6 +140,8 @@ NORM: Attributes = {**AXIS, **EPSILON, "stash_type": INT}
 FUSED_CONV: Attributes = {**WINDOW, "group": INT, **ACTIVATION, "activation_params": FLOATS}
 DECOMPOSITIONS = {
     "FusedConv": ForeignOperator(conv, "xx??", 1, FUSED_CONV),
+    "NhwcConv": ForeignOperator(nhwc_conv, "xx?", 1, {**WINDOW, "group": INT}),
+    "NhwcFusedConv": ForeignOperator(nhwc_conv, "xx??", 1, FUSED_CONV),
     "FusedGemm": ForeignOperator(gemm, "xx?", 1, {**GEMM, **ACTIVATION, **PARAMETERS}),
     "FusedMatMul": ForeignOperator(matmul, "xx", 1, {"alpha": FLOAT, **TURNED}),
     "TransposeMatMul": ForeignOperator(matmul, "xx", 1, {"alpha": FLOAT, **TURNED}),

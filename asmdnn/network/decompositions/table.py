@@ -13,7 +13,7 @@ MODULES = (
     "casts", "attention", "norms", "products", "losses", "rows", "indexing", "scatters", "dynamic", "recurrent",
     "choices",
 )  # fmt: skip
-FOREIGN = ("fused", "transformers", "integers", "dynamic_products", "few_bits", "integer_transformers")
+FOREIGN = ("fused", "transformers", "grouped_query", "integers", "dynamic_products", "few_bits", "integer_transformers")
 PREVIEWS = ("preview",)
 CLASSICAL = ("trees", "linear_models", "support_vectors", "features", "labels")
 COMPOSED = ("sampling", "regions", "signals", "states")

@@ -15,7 +15,7 @@ from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, in_order, reads_of
 from asmdnn.network.onnx.messages import Message, Messages
 from asmdnn.network.onnx.tensors import MOST_DIMS, array_of, integers, numbers
-from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES, Malformed
+from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES, Malformed, NotRead
 from asmdnn.network.operators.own import OWN
 
 OPSETS = range(7, 29)
@@ -26,7 +26,7 @@ def read_model(source: str | PathLike[str] | bytes) -> Model:
     """The model in a file, or in bytes.
 
     Raises InvalidArguments, one sentence that names the file, for whatever is no intact model; Unimplemented for an
-    operator set that is not known, or model-local functions.
+    operator set or types that are not read, or model-local functions.
     """
     if isinstance(source, bytes | bytearray | memoryview):
         return FileReader("the model", None).model(memoryview(source).cast("B"))
@@ -60,6 +60,8 @@ class FileReader:
                 self.opset = OPSETS[0]  # of a file without nodes of ONNX's own
             self.check_opsets(message)
             body = self.body(message["graph"])
+        except NotRead as error:
+            raise Unimplemented(f"{self.name} is not read: {error}") from None
         except Malformed as error:
             raise InvalidArguments(f"{self.name} is no intact ONNX model: {error}") from None
         metadata = {entry.get("key", ""): entry.get("value", "") for entry in message.get("metadata", ())}

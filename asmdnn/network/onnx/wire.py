@@ -22,6 +22,10 @@ class Malformed(InvalidArguments):
     """The bytes are no message; who reads the file adds its name."""
 
 
+class NotRead(Malformed):
+    """What an intact model may have, and is not read."""
+
+
 class WireField(NamedTuple):
     """A field as it is stored: of VARINT the number, of the others their bytes."""
 
