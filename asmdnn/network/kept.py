@@ -58,8 +58,11 @@ def key_of(
     fallback: str | None,
     precision: Precision = IN_F32,
 ) -> str | None:
-    """What a network is kept under; None if it is not to be kept, or the arguments are none."""
-    if fallback is not None or store() is None:
+    """What a network is kept under; None if it is not to be kept, or the arguments are none.
+
+    fallback: no part of it, as a network is kept if all of it is native, and that is then the one without.
+    """
+    if fallback not in (None, "numpy") or store() is None:
         return None
     try:
         data = model if isinstance(model, bytes) else content_of(Path(model), LARGEST_FILE_BYTES)

@@ -85,10 +85,27 @@ def test_what_is_another_network(directory: Path, tmp_path: Path) -> None:
     assert is_kept(load(model=tmp_path / "m.onnx")), "by content, wherever it is"
     others = [
         load(size=7), load(scale=3.0), load(threads=2), load(model=model_of("other")),
-        load(fallback="numpy"),
         dnn.load_onnx(MODEL, {"x": (1, 3, 6, 7)}, constants={"s": 2.0}, engine=dnn.Engine("cpu", "avx2", 1, 1 << 20)),
     ]  # fmt: skip
     assert not any(map(is_kept, others))
+
+
+def test_a_network_that_may_have_parts_in_numpy(directory: Path) -> None:
+    """It is kept if it has none, and is the one without then; other words are refused as ever."""
+    y = load(fallback="numpy")(x := random(1, 3, 6, 7))
+    assert len(files(directory)) == 1
+    for net in (load(), load(fallback="numpy")):
+        assert is_kept(net)
+        np.testing.assert_array_equal(net(x), y)
+    with pytest.raises(dnn.InvalidArguments, match="fallback"):
+        load(fallback="Numpy")
+    nodes = [wire.node("Relu", ["x"], ["a"]), wire.node("Det", ["a"], ["b"]), wire.node("Relu", ["b"], ["y"])]
+    model = wire.model(wire.graph(nodes, {"x": (2, 3, 3)}, ["y"], {}))
+    for _ in range(2):
+        net = dnn.load_onnx(model, engine=dnn.Engine("cpu", "avx2", 1), fallback="numpy")
+        net(random(2, 3, 3))
+        assert not is_kept(net)
+    assert len(files(directory)) == 1
 
 
 def test_damaged_files_count_as_absent(directory: Path) -> None:
