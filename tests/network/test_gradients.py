@@ -122,6 +122,7 @@ MOVES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "maxima that overlap": ("MaxPool", (), {"kernel_shape": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}),
     "rows": ("LayerNormalization", (random(4, 5), random(4, 5)), {"axis": 2}),
     "rms": ("RMSNormalization", (random(5),), {}),
+    "elements": ("GatherElements", (np.array([[[[1, 4, 1], [0, 0, -1]]]], np.int64),), {"axis": 3}),
     "columns": ("Gather", (i64(1, 0, 1, -1, 3),), {"axis": 3}),
     "channels": ("Gather", (np.array([[1, 0], [2, 2]], np.int64),), {"axis": 1}),
     "groups": ("GroupNormalization", (random(3), random(3)), {"num_groups": 1}),
@@ -207,6 +208,67 @@ def test_products(dims: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     y = a @ b
     loss = graph.apply("ReduceSum", graph.apply("Mul", y, graph.apply("Tanh", y)), keepdims=0)
     check(graph, loss, {"a": random(*dims[0]), "b": random(*dims[1])}, ["a", "b"])
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_the_best_of_rows(axis: int) -> None:
+    graph = dnn.Graph("best")
+    x = graph.input("x", (3, 6, 5))
+    y, _ = graph.apply("TopK", x, np.array([3]), results=2, axis=axis)
+    loss = graph.apply("ReduceSum", graph.apply("Mul", y, graph.apply("Sin", y)), keepdims=0)
+    check(graph, loss, {"x": random(3, 6, 5)}, ["x"])
+
+
+TWICE = np.array([[1], [3], [1], [0]], np.int64)  # of several updates of a row the last one stays
+SCATTERS: dict[str, tuple[str, Any, tuple[int, ...], dict[str, Any]]] = {
+    "rows added": ("ScatterND", TWICE, (4, 3), {"reduction": "add"}),
+    "rows": ("ScatterND", TWICE, (4, 3), {}),
+    "elements added": ("ScatterElements", np.array([[0, 2, 2], [4, 0, 2]]), (2, 3), {"reduction": "add"}),
+    "elements": ("ScatterElements", np.array([[0, 2, 2], [4, 0, 2]]), (2, 3), {}),
+    "elements along": ("ScatterElements", np.array([[0, 2], [1, 1]]), (2, 2), {"axis": 1}),
+}
+
+
+@pytest.mark.parametrize("is_input", [False, True])
+@pytest.mark.parametrize("name", SCATTERS)
+def test_scatters(name: str, is_input: bool) -> None:
+    op, indices, dims, how = SCATTERS[name]
+    graph = dnn.Graph(name)
+    x, updates = graph.input("x", (5, 3)), graph.input("u", dims)
+    places = graph.input("i", indices.shape, np.int64) if is_input else indices.astype(np.int64)
+    y = graph.apply(op, x, places, updates, **how)
+    loss = graph.apply("ReduceSum", graph.apply("Mul", y, graph.apply("Sin", y)), keepdims=0)
+    feeds = {"x": random(5, 3), "u": random(*dims), **({"i": indices.astype(np.int64)} if is_input else {})}
+    check(graph, loss, feeds, ["x", "u"])
+
+
+def test_scatters_that_choose_have_no_gradient() -> None:
+    graph = dnn.Graph("largest")
+    x = graph.input("x", (5, 3))
+    y = graph.apply("ScatterND", x, TWICE, random(4, 3), reduction="max")
+    with pytest.raises(dnn.Unimplemented, match="has no gradient by its operand"):
+        graph.gradients(graph.apply("ReduceSum", y, keepdims=0), [x])
+
+
+@pytest.mark.parametrize(
+    ("equation", "dims"),
+    [
+        ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))),
+        ("ij,jk,kl->il", ((2, 3), (3, 4), (4, 5))),
+        ("ij,kl->i", ((2, 3), (4, 5))),
+        ("...ij,...jk->...ik", ((2, 1, 4, 5), (3, 5, 6))),
+        ("ii->i", ((3, 3),)),
+        ("bii,bc->c", ((2, 3, 3), (2, 4))),
+        ("ijk->kj", ((2, 3, 4),)),
+        ("ij,ij->", ((3, 1), (3, 4))),
+    ],
+)
+def test_einstein_sums(equation: str, dims: tuple[tuple[int, ...], ...]) -> None:
+    graph = dnn.Graph("sums")
+    names = [f"x{i}" for i in range(len(dims))]
+    y = graph.apply("Einsum", *map(graph.input, names, dims), equation=equation)
+    loss = graph.apply("ReduceSum", graph.apply("Mul", y, graph.apply("Sin", y)), keepdims=0)
+    check(graph, loss, {name: random(*shape) for name, shape in zip(names, dims, strict=True)}, names)
 
 
 @pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])

@@ -16,6 +16,7 @@ from asmdnn.network.gradients.table import Gradients, rules
 from asmdnn.network.gradients.words import GradientWords, KnownGraph
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.known import name_of
+from asmdnn.network.operators.own import OWN
 from asmdnn.records import replace
 
 F32 = np.dtype(np.float32)
@@ -80,7 +81,8 @@ class Backwards:
             return rules()[node.key](words, node, given)
         found = self.composed(words, node, given, depends)
         if found is None:
-            second = " (it computes a gradient itself: second derivatives end here)" if node.domain else ""
+            is_gradient = node.domain == OWN and node.op.endswith("Gradient")
+            second = " (it computes a gradient itself: second derivatives end here)" if is_gradient else ""
             raise Unimplemented(f"{node} has no gradient: {name_of(node)} has no rule{second}")
         return found
 

@@ -1,4 +1,4 @@
-"""Rules of look-ups: rows of a table get the sums of what was read from them."""
+"""Rules of look-ups: rows of a table get the sums of what was read from them.  And of scatters, which put it there."""
 
 from math import prod
 
@@ -26,4 +26,40 @@ def gather(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     return w.turned(found, *range(1, axis + 1), 0, *range(axis + 1, len(dims))) if axis else found, None
 
 
-RULES: dict[str, Rule] = {"Gather": gather}
+def gather_elements(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    x, indices = node.inputs
+    zeros = w.constant(np.zeros(w.shape(x)))
+    how = {"axis": node.get("axis", 0), "reduction": "add"}
+    return w("ScatterElements", zeros, indices, given_of(given), **how), None
+
+
+def topk(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """To where the best come from; by places there is no gradient."""
+    d, _ = given
+    if d is None:
+        return [None] * len(node.inputs)
+    x, axis = node.inputs[0], node.get("axis", -1)
+    _, places = w.results("TopK", node.inputs, 2, **node.attributes)
+    by_x = w("ScatterElements", w.constant(np.zeros(w.shape(x))), places, d, axis=axis)
+    return by_x, *[None] * (len(node.inputs) - 1)
+
+
+def scatter_rows(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """Of updates that are added, and of those that take a row's place: of several the last one, which x then lacks."""
+    d, (_, places, _), reduction = given_of(given), node.inputs, node.get("reduction")
+    read = w("Gather", d, places, axis=0)
+    if reduction == "add":
+        return d, None, read
+    if reduction != "none":
+        return None, None, None
+    (rows, size), count = w.shape(d), w.shape(places)[0]
+    zeros, number = w.expanded(w.constant(np.zeros((1, 1))), count, size), w.constant(np.arange(count)[:, None])
+    (bare,) = w.own("ScatterRows", d, places, zeros, reduction="none")
+    (last,) = w.own("ScatterRows", w.constant(np.zeros((rows, 1))), places, number, reduction="none")
+    stays = w("Equal", w("Gather", last, places, axis=0), number)
+    return bare, None, w.where(w.expanded(stays, count, size), read, 0.0)
+
+
+RULES: dict[str, Rule] = {
+    "Gather": gather, "GatherElements": gather_elements, "TopK": topk, f"{OWN}.ScatterRows": scatter_rows,
+}  # fmt: skip
