@@ -58,6 +58,7 @@ MAY_IMPORT = {
         "types",
     },
     "optim": set(),
+    "losses": {"network"},
     "aten": {"network", "primitives", "recurrent"},
     "recurrent": {"memory"},
     "torch": {"ops"},
@@ -69,8 +70,8 @@ MAY_IMPORT = {
     },
     "__main__": {"cli"},
     "api": {
-        "aten", "export", "types", "memory", "isa", "planning", "primitives", "ops", "optim", "blas", "network",
-        "recurrent", "show", "memory_use",
+        "aten", "export", "types", "memory", "isa", "planning", "primitives", "ops", "optim", "losses", "blas",
+        "network", "recurrent", "show", "memory_use",
     },
     "": {"version", "api"},
 }  # fmt: skip

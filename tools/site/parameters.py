@@ -252,7 +252,20 @@ OPTIM: Final = {
     "least": "the rate after the last step",
 }
 
+LOSSES: Final = {
+    "x": "what a network makes, f32 of any dims",
+    "logits": "numbers of which 1 / (1 + exp(-x)) is a probability, f32 of any dims",
+    "scores": "numbers whose softmax has probabilities: f32[n, classes, ...]; of ctc f32[steps, n, classes]",
+    "target": "what is aimed at: values or probabilities; of cross_entropy classes, int64[n, ...]",
+    "smoothing": "the share, from 0 to below 1, that all classes have alike in what is aimed at",
+    "targets": "labels, int64[n, most labels]",
+    "target_lengths": "how many labels each sequence has, int64[n]",
+    "input_lengths": "how many steps each sequence has, int64[n]; default: all",
+    "blank": "the class that writes nothing",
+}
+
 MEANINGS: Final = {
+    "asmdnn.losses": LOSSES,
     "asmdnn.optim": OPTIM,
     "asmdnn.ops": OPS,
     "asmdnn.blas": BLAS,

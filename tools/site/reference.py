@@ -16,6 +16,7 @@ MODULES: Final = {
     "asmdnn.api": "dnn.",
     "asmdnn.ops": "dnn.ops.",
     "asmdnn.optim": "dnn.optim.",
+    "asmdnn.losses": "dnn.losses.",
     "asmdnn.asm": "asm.",
 }
 # A name stands on the page of the first of these beginnings that the path of its module has.
@@ -28,7 +29,7 @@ PAGES: Final = {
     "networks": (
         "Networks",
         "Graphs, files and modules of torch as one native call.",
-        ("asmdnn.network", "asmdnn.aten", "asmdnn.optim", "asmdnn.export"),
+        ("asmdnn.network", "asmdnn.aten", "asmdnn.optim", "asmdnn.losses", "asmdnn.export"),
     ),
     "attributes": (
         "Attributes and post-ops",
