@@ -36,6 +36,7 @@ PIECES_OF_ROWS: Final = ReductionTuning(whole_rows_bytes=MAX_BYTES, whole_rows_o
 # reads it next 1.1x.  From 4 MiB on it would be 1.2x alone, but 0.9x with that reader.
 EMERALD_RAPIDS: Final = Tuning(
     convolution=ConvolutionTuning(
+        held_ahead_bytes=1 << 20,
         src_ahead_bytes=1 << 20,  # 16 images, 512 to 128 at 28x28: 1.20x, 1024 to 256 1.18x
         # Groups of 16, as tiles: ResNeXt-50's 28x28 to 14x14 1.19x, RegNetX-400MF's four with strides 1.2 to 1.26x, 7x7
         # 1.24x; 14x14 without strides are level.
@@ -72,6 +73,8 @@ ZEN5: Final = Tuning(
     convolution=ConvolutionTuning(
         panel_share=6,  # atrous 3x3 1.07x, VGG's 3x3 1.02 to 1.03x, ResNet-50's 1.01 to 1.02x
         src_ahead_bytes=8 << 20,  # 16 images, 1x1 from 64 channels at 56x56: 1.11x
+        held_ahead_bytes=8 << 20,  # less is not timed, as little as on Zen 4,
+        held_strided_bytes=1 << 40,  # and so are strides
     ),
     # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x
     products=ProductTuning(tiles_elements=FEW_BY_TILES, block_least_rows=128),
@@ -87,6 +90,7 @@ ZEN5: Final = Tuning(
 ZEN4: Final = Tuning(
     convolution=ConvolutionTuning(
         src_ahead_bytes=8 << 20,  # 16 images, 1x1 of 64 channels at 56x56: 1.07x
+        held_ahead_bytes=8 << 20,
         strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.18x, 512 to 256 at 28x28 1.11x; one: 1.01x
         rows_of_whole=False,  # groups of 16 with strides 1.03 to 1.16x, of 7x7 1.09 to 1.15x
         narrow_cost=0.58,  # 8 channels 1.3 to 1.7x, 24 1.2 to 1.4x, 40 1.0 to 1.15x; 56 and 72 would be 0.94 to 1.03x

@@ -68,8 +68,10 @@ class ConvolutionTuning:
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,
     padded_pixel_cycles: float = 5.0  # and of a copy of a pixel of src, with all of them
-    src_ahead_bytes: int = 16 << 20  # a larger src of a 1x1 one is prefetched a tile ahead: 1.05 to 1.08x faster
-    strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead
+    src_ahead_bytes: int = 16 << 20  # a larger src of a 1x1 one is prefetched a tile ahead: 1.05 to 1.08x faster,
+    held_ahead_bytes: int = 2 << 20  # and one of these where weights leave room in L2: 1.1x in the mean
+    strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead,
+    held_strided_bytes: int = 16 << 20  # where weights leave room in L2: 16 images, 256 to 128 at 56x56: 1.13x
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%
     written_out: int = 1 << 15  # records that are all written out
     round_records: int = 1 << 13  # of more, those of a round

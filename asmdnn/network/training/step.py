@@ -150,11 +150,11 @@ class TrainingStep:
         net = self._nets.main
         return str(net.profile(self._next(net, feeds), repeats))
 
-    def verify(self, feeds: Mapping[str, Any]) -> Any:
+    def verify(self, feeds: Mapping[str, Any] | None = None, **more: Any) -> Any:
         """As `Network.verify`, for the next step, which is not taken: every gradient and update, too, against
-        definitions in double precision."""
+        definitions in double precision.  feeds, more: inputs by name, as `run` and a call of the step take them."""
         net = self._nets.main
-        return net.verify(self._next(net, feeds))
+        return net.verify(self._next(net, more if feeds is None else feeds))
 
     @within_memory
     def state_dict(self) -> dict[str, Array]:

@@ -19,6 +19,8 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
+HELD_SHARE = 3 / 4  # of L2, for weights that stay there while src passes,
+HELD_BLOCKS = 8  # of its channels, so that its lines come from many places
 Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles
 
 
@@ -124,9 +126,12 @@ class TileKernels:
         few = g.src.block == self.lanes < self.steps
         if not few or g.src.pixel_bytes != g.src.element_bytes * g.src.block:
             return 0
-        src_bytes = g.mb * g.src.image_bytes
+        src_bytes, weights_bytes = g.mb * g.src.image_bytes, g.types.weights_bytes * g.ic * g.oc_stored
+        is_held = g.steps >= HELD_BLOCKS * self.lanes and weights_bytes <= HELD_SHARE * self.engine.l2_bytes
         if all(axis.is_pointwise for axis in g.axes):
-            return len(pattern.src_pixel_bytes) * g.src.pixel_bytes if src_bytes > tuning.src_ahead_bytes else 0
-        if len(g.axes) < 2 or not all(axis.is_sampled for axis in g.axes) or src_bytes <= tuning.strided_ahead_bytes:
+            least = min(tuning.src_ahead_bytes, tuning.held_ahead_bytes) if is_held else tuning.src_ahead_bytes
+            return len(pattern.src_pixel_bytes) * g.src.pixel_bytes if src_bytes > least else 0
+        least = min(tuning.strided_ahead_bytes, tuning.held_strided_bytes) if is_held else tuning.strided_ahead_bytes
+        if len(g.axes) < 2 or not all(axis.is_sampled for axis in g.axes) or src_bytes <= least:
             return 0
         return g.axes[-2].s * g.src.axis_bytes[-2]
