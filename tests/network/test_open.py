@@ -186,6 +186,53 @@ def test_feeds_that_do_not_fit(feeds: Any) -> None:
     assert net(random(1, 3, 4, 4)).shape == (1, 7)
 
 
+def test_shapes_that_the_model_has_no_room_for() -> None:
+    """The network is as good as before after each."""
+    g = dnn.Graph()
+    x = g.input("x", (1, 1, "h", "w"))
+    pooled = g.apply("MaxPool", g.apply("Conv", x, random(4, 1, 3, 3)), kernel_shape=(2, 2), strides=(2, 2))
+    net = open_network(g, {"y": pooled})
+    y = net(first := random(1, 1, 8, 8))
+    for dims in ((1, 1, 2, 5), (1, 1, 3, 3)):
+        with pytest.raises(dnn.InvalidArguments, match="does not fit into"):
+            net(random(*dims))
+    with pytest.raises((dnn.OutOfMemory, dnn.InvalidArguments)):
+        net.prepare([{"x": (1, 1, 1 << 30, 1 << 30)}])
+    assert np.array_equal(net(first), y)
+
+
+LOOK_UPS: dict[str, Any] = {
+    "Gather": lambda x, i: x[i], "GatherElements": lambda x, i: np.take_along_axis(x, i, 0),
+    "GatherND": lambda x, i: x[i[:, 0]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", LOOK_UPS)
+def test_indices_that_are_none(op: str) -> None:
+    """Of a call, at a shape that is known and at one that is not."""
+    g = dnn.Graph()
+    x, i = g.input("x", ("n", 4)), g.input("i", ("m", 1), np.int64)
+    net = open_network(g, {"y": g.apply(op, x, i)})
+    for rows in (3, 3, 5):
+        data, good = random(rows, 4), np.array([[0], [rows - 1], [-rows]])
+        assert np.array_equal(net.run({"x": data, "i": good})["y"], LOOK_UPS[op](data, good))
+        for bad in (rows, -rows - 1, 1 << 40):
+            with pytest.raises(dnn.InvalidArguments):
+                net.run({"x": data, "i": np.array([[0], [bad], [0]])})
+
+
+def test_numbers_up_to_an_open_dim() -> None:
+    g = dnn.Graph()
+    x = g.input("x", ("n", 3))
+    count = g.apply("Squeeze", g.apply("Shape", x, start=0, end=1), np.array([0]))
+    places = g.apply("Range", np.array(0), count, np.array(1))
+    y = x + g.apply("Unsqueeze", g.apply("Cast", places, to=1), np.array([1]))
+    net = open_network(g, {"y": y})
+    for n in (2, 5, 1, 2):
+        data = random(n, 3)
+        assert np.array_equal(net(data), data + np.arange(n, dtype=np.float32)[:, None])
+
+
 def test_shapes_are_bounded_in_bytes_and_the_last_one_stays() -> None:
     net = open_network(*recogniser())
     dnn.set_memory_limits(networks=0)
