@@ -62,3 +62,16 @@ def test_groups_of_few_k_are_floats() -> None:
     found = dnn.ops.matmul(A, B.astype(np.uint8), scales={"b": scales})
     exact = A.astype(np.float64) @ (B.astype(np.uint8) * np.repeat(scales.astype(np.float64), len(B) // 12, 0))
     np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", ["int4", "uint4"])
+def test_integers_of_ml_dtypes(kind: str) -> None:
+    """They are packed as the same numbers in bytes."""
+    numbers, points = (B - 8, None) if kind == "int4" else (B, POINTS)
+    words: dict[str, Any] = {"scales": SCALES, "dtype": "s4" if kind == "int4" else "u4"}
+    results = []
+    for dtype in (np.int8, getattr(ml_dtypes, kind)):
+        of = {} if points is None else {"zero_points": points.astype(dtype)}
+        results.append(dnn.ops.matmul(A, dnn.ops.pack_quantized_weights(numbers.astype(dtype), **words, **of)))
+    assert np.array_equal(*results)

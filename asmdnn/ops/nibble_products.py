@@ -69,6 +69,9 @@ def pack_quantized_weights(
     return packed_panels((dtype, k), in_octets(numbers - LIMITS[dtype][0], BITS[dtype]), factors, offsets, engine)
 
 
+NIBBLES = ("int4", "uint4")
+
+
 def matrix(name: str, array: AnyArray) -> AnyArray:
     if array.ndim != 2 or not array.size:
         raise InvalidArguments(f"{name} has dims {array.shape}, a matrix with elements is needed")
@@ -78,6 +81,8 @@ def matrix(name: str, array: AnyArray) -> AnyArray:
 def integers(name: str, value: Any, limits: tuple[int, int]) -> AnyArray:
     """A matrix of integers between the limits.  Raises InvalidArguments."""
     array = matrix(name, as_array(name, value))
+    if array.dtype.name in NIBBLES:  # of ml_dtypes, an element a byte
+        array = allocated(array.astype, np.int8)
     if array.dtype.kind not in "iu":
         raise InvalidArguments(f"{name} has dtype {array.dtype}, with scales it must be of integers")
     least, most = limits
