@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import AsmdnnError, InvalidArguments, shown
 from asmdnn.network.dims_of import dims_of
 from asmdnn.network.symbols import Symbol
 
@@ -28,7 +28,7 @@ def mean_squared_error(x: Symbol, target: Any) -> Symbol:
 
 def mean_absolute_error(x: Symbol, target: Any) -> Symbol:
     """The mean of |x - target|, as `mean_squared_error`; where they are equal the gradient is 0."""
-    return mean(x.graph.apply("Abs", symbol("x", x) - target))
+    return mean(symbol("x", x).graph.apply("Abs", x - target))
 
 
 def binary_cross_entropy_with_logits(logits: Symbol, target: Any) -> Symbol:
@@ -65,8 +65,7 @@ def ctc(scores: Symbol, targets: Any, target_lengths: Any, input_lengths: Any = 
     steps, default all; blank: the class that writes nothing.  A target that is too long for its steps costs 1e30 and
     more.  Every step is some ten primitives of its own.  Dims must be fixed.  Raises InvalidArguments.
     """
-    graph = symbol("scores", scores).graph
-    apply = graph.apply
+    apply = symbol("scores", scores).graph.apply
     steps, n, classes = known_dims("scores", scores, 3)
     _, most = known_dims("targets", targets, 2)
     if type(blank) is not int or not 0 <= blank < classes:
@@ -133,7 +132,12 @@ def symbol(name: str, x: Any) -> Symbol:
 
 def known_dims(name: str, x: Any, count: int) -> tuple[int, ...]:
     """Raises InvalidArguments for another number of them."""
-    dims = dims_of(x) if isinstance(x, Symbol) else np.shape(x)
+    try:
+        dims = dims_of(x) if isinstance(x, Symbol) else tuple(np.asarray(x).shape)
+    except AsmdnnError:
+        raise
+    except Exception:  # whatever the caller's object does
+        raise InvalidArguments(f"{name} must be a Symbol or an array, not {shown(x)}") from None
     if len(dims) != count or 0 in dims:
         raise InvalidArguments(f"{name} has dims {dims}, ctc takes {count} dims, none of them 0")
     return dims

@@ -62,7 +62,7 @@ def key_of(
 
     fallback: no part of it, as a network is kept if all of it is native, and that is then the one without.
     """
-    if fallback not in (None, "numpy") or store() is None:
+    if not (fallback is None or isinstance(fallback, str)) or fallback not in (None, "numpy") or store() is None:
         return None
     try:
         data = model if isinstance(model, bytes) else content_of(Path(model), LARGEST_FILE_BYTES)

@@ -1,5 +1,6 @@
 """Valid calls of networks, in which junk is put in the place of every argument."""
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -170,7 +171,32 @@ def of_torch() -> dict[str, Call]:
 
 
 def calls(directory: Path) -> dict[str, Call]:
-    return of_torch() | steps(directory) | of_files(directory) | of_graphs() | of_networks(directory)
+    return of_torch() | steps(directory) | of_files(directory) | of_graphs() | of_losses() | of_networks(directory)
+
+
+def of_losses() -> dict[str, Call]:
+    """Each with symbols of a graph of its own."""
+    losses = dnn.losses
+
+    def given(**kinds: Any) -> Callable[[], Arguments]:
+        def arguments() -> Arguments:
+            graph = dnn.Graph()
+            return {name: graph.input(name, *kind) if isinstance(kind, tuple) else kind for name, kind in kinds.items()}
+
+        return arguments
+
+    floats, labels, counts = ((3, 4), np.float32), ((3,), np.int64), ((2,), np.int64)
+    sequences = {"scores": ((5, 2, 4), np.float32), "targets": ((2, 2), np.int64)}
+    lengths = {"target_lengths": counts, "input_lengths": counts, "blank": 0}
+    return {
+        "losses.mean_squared_error": (losses.mean_squared_error, given(x=floats, target=floats)),
+        "losses.mean_absolute_error": (losses.mean_absolute_error, given(x=floats, target=floats)),
+        "losses.binary_cross_entropy_with_logits": (
+            losses.binary_cross_entropy_with_logits, given(logits=floats, target=floats),
+        ),
+        "losses.cross_entropy": (losses.cross_entropy, given(scores=floats, target=labels, smoothing=0.1)),
+        "losses.ctc": (losses.ctc, given(**sequences, **lengths)),
+    }  # fmt: skip
 
 
 def of_files(directory: Path) -> dict[str, Call]:

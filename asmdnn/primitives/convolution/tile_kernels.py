@@ -19,7 +19,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
-HELD_SHARE = 3 / 4  # of L2, for weights that stay there while src passes,
+HELD_SHARE = 0.75  # of L2, for weights that stay there while src passes,
 HELD_BLOCKS = 8  # of its channels, so that its lines come from many places
 Table = tuple[Int64, Int64]  # int64[panels, patterns]: numbers of kernels, and their cycles
 
