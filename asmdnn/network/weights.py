@@ -1,8 +1,8 @@
 """Packed weights of a model: what several shapes read in one format is packed and held once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
-from weakref import WeakSet
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from asmdnn.records import dataclass, field
 from asmdnn.types import HALF_FLOATS
 
 LARGE_BYTES: Final = 1 << 16  # of weights that are worth a kernel
+MOST_LOOKED_AT: Final = 64  # blobs, the last ones, when another shape comes
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,7 @@ class WeightPool:
     def __init__(self) -> None:
         self._blobs: list[Blob] = []
         self._usual: Blob | None = None  # that most plans read
+        self._of: WeakKeyDictionary[object, Blob] = WeakKeyDictionary()
 
     @property
     def size_bytes(self) -> int:
@@ -55,30 +57,34 @@ class WeightPool:
 
     def share_of(self, user: object) -> int:
         """Bytes that go with a plan.  What most plans read is the model's, and nobody's share."""
-        blob = next((each for each in reversed(self._blobs) if user in each.users), None)
+        blob = self._of.get(user)
         return 0 if blob is None or blob is self._usual else len(blob.data) // max(len(blob.users), 1)
 
     def packed(self, user: object, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> Array:
         """All weights in the formats that kernels read, u8[size], for a plan."""
         blobs = self._blobs
-        blob = next((each for each in blobs if each.is_for(weights, places, size)), None)
+        known = [*blobs[-MOST_LOOKED_AT:], *([self._usual] if self._usual else [])]
+        blob = next((each for each in known if each.is_for(weights, places, size)), None)
         if blob is None:
-            blob = Blob(weights, places, self._made(weights, places, size))
+            blob = Blob(weights, places, made(weights, places, size, known))
         blob.users.add(user)
+        self._of[user] = blob
         self._blobs = [*(each for each in blobs if each.users and each is not blob), blob]
         self._usual = max(self._blobs, key=lambda each: len(each.users))
         return blob.data
 
-    def _made(self, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> Array:
-        made = pages(size)
-        for name, weight in weights.items():
-            at, count = places[name], weight.desc.size_bytes
-            source = next((blob for blob in self._blobs if blob.has(name, weight)), None)
-            if source:
-                made[at : at + count] = source.data[source.places[name] :][:count]
-            else:
-                made[at : at + count] = packed_bytes(weight)
-        return made
+
+def made(weights: Mapping[str, Weight], places: Mapping[str, int], size: int, known: Sequence[Blob]) -> Array:
+    """u8[size]: weights are copied from blobs that have them, else packed."""
+    blob = pages(size)
+    for name, weight in weights.items():
+        at, count = places[name], weight.desc.size_bytes
+        source = next((one for one in known if one.has(name, weight)), None)
+        if source:
+            blob[at : at + count] = source.data[source.places[name] :][:count]
+        else:
+            blob[at : at + count] = packed_bytes(weight)
+    return blob
 
 
 def packed_bytes(weight: Weight) -> Array:
