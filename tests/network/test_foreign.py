@@ -248,6 +248,10 @@ def test_junk() -> None:
             "GroupQueryAttention", [X, X, None, None, None, *[np.array([4], np.int32)] * 2],
             {"num_heads": 4, "kv_num_heads": 2},
         ),
+        (
+            "GroupQueryAttention", [X, X, X, None, None, *[np.array([4], np.int32)] * 2],
+            {"num_heads": 4, "kv_num_heads": 4, "do_rotary": 1},
+        ),
         ("NoSuchOperator", [X], {}),
     ]
     for op, arrays, attributes in cases:

@@ -32,6 +32,8 @@ def grouped_query(w: Decomposer, node: Node, *inputs: str) -> tuple[str, ...]:
     n, _, rows, d = w.shape(q)
     past = 0 if past_key == NOTHING else w.shape(past_key)[2]
     if node.get("do_rotary", 0):
+        if NOTHING in (cos, sin):
+            raise InvalidArguments(f"{node} has do_rotary, and no cos_cache or sin_cache to turn by")
         tables = turns(w, (cos, sin), places, n, past, rows)
         near, width = bool(node.get("rotary_interleaved", 0)), 2 * w.shape(cos)[1]
         q, k = (rotated(w, x, *tables, width, near) for x in (q, k))
