@@ -62,7 +62,7 @@ def ctc(scores: Symbol, targets: Any, target_lengths: Any, input_lengths: Any = 
     scores: f32[steps, n, classes], whose softmax has the probabilities of a step; targets: int64[n, most labels], of
     which those behind a sequence's length may be any class; target_lengths, input_lengths: int64[n], of labels and of
     steps, default all; blank: the class that writes nothing.  A target that is too long for its steps, or a length that
-    there is not, costs some 1e30 by its length.  Every step is some ten primitives of its own.  Dims must be fixed.  Raises
+    there is not, costs some 1e30 by its length.  Every step is some ten primitives.  Dims must be fixed.  Raises
     InvalidArguments.
     """
     apply = symbol("scores", scores).graph.apply
