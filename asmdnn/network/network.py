@@ -193,7 +193,7 @@ class Network(KeepsState):
 
     def explain(self) -> str:
         """Which operators became which primitives and kernels, with layouts, reorders, and memory."""
-        return self._source.explain()
+        return self._source.explain() if self._plan is None else self.planned("explained").explain()
 
     def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20, title: str = "") -> str:
         """What `explain` says as an HTML page that needs no other file, with bytes, cycles and the arena as a picture.

@@ -198,6 +198,9 @@ class OpenNetwork(Network):
     def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20, title: str = "") -> str:
         return (self.last if feeds is None else self._for(feeds)).page(feeds, repeats, title)
 
+    def explain(self) -> str:
+        return self.last.explain()
+
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         return self._for(feeds).profile(feeds, repeats)
 

@@ -17,7 +17,7 @@ from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.passing import made_type
-from asmdnn.network.report import explanation
+from asmdnn.network.report import batch_line, explanation
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import NativeSegment
 from asmdnn.network.shared import SharedByShapes
@@ -72,6 +72,11 @@ class NetworkPlan:
                 segment.check()
 
     def explain(self) -> str:
+        """What it consists of, and what batches do to bits."""
+        return f"{self.described()}\n{batch_line(self.segments)}"
+
+    def described(self) -> str:
+        """The first of it, for which nothing needs to be planned."""
         waiting = [f"  later  {nodes[0]}: {reason}" for nodes, reason in self.later]
         text = "\n".join([explanation(self.graph, self.segments, self.refused), *waiting])
         kept = ", ".join(self.precision.keep_f32)

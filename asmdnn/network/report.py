@@ -45,16 +45,19 @@ def native_lines(segment: CompiledSegment) -> list[str]:
         f"  formats of {len(way.changes)} results chosen otherwise than each by itself, {way.cycles} cycles instead of "
         f"{way.by_themselves}"
     )
-    others = sum(not step.pd.any_batch for step in segment.steps)
-    lines.append(
-        f"  bits of an item depend on its batch in {others} primitives"
-        if others
-        else "  bits of an item are those that it has alone"
-    )
     lines.append(
         f"  arena {layout.arena_bytes} bytes for {values} bytes of values, weights {layout.weights_bytes} bytes"
     )
     return lines
+
+
+def batch_line(segments: Iterable[NativeSegment | CompiledSegment]) -> str:
+    """What batches do to bits; to find out, all primitives are planned once more."""
+    native = [segment for segment in segments if isinstance(segment, CompiledSegment)]
+    others = sum(not step.pd.any_batch for segment in native for step in segment.steps)
+    if others:
+        return f"  bits of an item depend on its batch in {others} primitives"
+    return "  bits of an item are those that it has alone"
 
 
 def step_line(number: int, step: NetworkStep) -> str:

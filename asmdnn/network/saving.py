@@ -81,13 +81,15 @@ def image_pieces(
 
 
 def written(source: NetworkPlan | PackedNetwork, runner: Runner | None = None) -> tuple[Text, Sections, Array]:
-    """What its file says, the sections of code and arrays, and its weights."""
+    """What its file says, the sections of code and arrays, and its weights.  runner: of a network that is to be kept in
+    the cache: what batches do to bits is left out, as all would have to be planned again for that."""
     if isinstance(source, PackedNetwork):
         sections: Sections = {name: [source.image.sections[name]] for name in ("code", "arrays")}
         return source.image.text, sections, source.weights
     (segment,) = source.segments
     assert isinstance(segment, CompiledSegment)
     specs: list[Spec] = [*segment.joined.plan.specs, executor_spec(segment.joined.plan)]
+    explained = source.explain() if runner is None else source.described()
     part = source.runnable.native
     if runner is None and part is not None and part.is_ready:
         runner = part.runner
@@ -97,11 +99,14 @@ def written(source: NetworkPlan | PackedNetwork, runner: Runner | None = None) -
         own = [*runner.plan.specs, specs[-1]]
         loaded = dict(zip(own, runner.program.kernels, strict=True))
         codes, weights = {spec: loaded[spec].code for spec in specs}, runner.weights
-    return *pieces_of(source, segment, codes), weights
+    return *pieces_of(source, segment, codes, explained), weights
 
 
-def pieces_of(source: NetworkPlan, segment: CompiledSegment, codes: Mapping[Spec, bytes]) -> tuple[Text, Sections]:
-    """What a file says, and its sections but the weights.  codes: of all kernels, the executor last."""
+def pieces_of(
+    source: NetworkPlan, segment: CompiledSegment, codes: Mapping[Spec, bytes], explained: str
+) -> tuple[Text, Sections]:
+    """What a file says, and its sections but the weights.  codes: of all kernels, the executor last; explained: what
+    `explain` is to say of a network that comes from the file."""
     runnable, plan, layout = source.runnable, segment.joined.plan, segment.layout
     part = runnable.native
     assert part is not None, "callers have looked"
@@ -125,7 +130,7 @@ def pieces_of(source: NetworkPlan, segment: CompiledSegment, codes: Mapping[Spec
         "title": runnable.title,
         "isa": runnable.isa,
         "machine": source.engine.machine,
-        "explanation": source.explain(),
+        "explanation": explained,
         "inputs": declared_text(runnable.inputs),
         "outputs": declared_text(runnable.outputs),
         "reads": part.ends.reads,

@@ -17,6 +17,7 @@ from asmdnn.network import kept
 from asmdnn.network.onnx import reader
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.saved import PackedNetwork
+from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.kernels import kernel_cache
 from tests.network import wire
 from tests.network.nets import engine, random
@@ -66,15 +67,17 @@ def test_found_after_the_first_run(directory: Path) -> None:
     assert not is_kept(first)
     assert not is_kept(load())
     assert files(directory) == []
+    planned = set(plans.entries)
     y = first(x)
+    assert set(plans.entries) == planned  # to be kept, nothing is planned again
     (file,) = files(directory)
     assert file.stat().st_mode & 0o777 == 0o600
     again = load()
     assert is_kept(again)
     np.testing.assert_array_equal(again(x), y)
     again.check()
-    assert again.explain() == first.explain()
     assert is_kept(again)
+    assert again.explain() == first.explain()  # planned for that: what batches do to bits is not kept
     assert all(difference.fits for difference in again.verify({"x": x}))
     assert [step.label for step in again.segments[0].steps] == ["Conv 'first' + Relu, Mul", "reorder y"]  # type: ignore[union-attr]
 
