@@ -13,7 +13,7 @@ from tests.generators.codes import exhaustive
 from tests.support.together import at_once
 
 THREADS = 2
-EVERY = 3  # each has to differ by the order of a set or by what threads share, which kernels of a file do alike
+EVERY = 8  # each has to differ by the order of a set or by what threads share, which kernels of a file do alike
 
 
 def hashes(specs: Iterable[Spec]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def has_two_ways(spec: Spec) -> bool:
 
 
 def test_much_of_the_corpus_is_proved() -> None:
-    check(corpus()[::16])
+    check(corpus()[::32])
 
 
 @pytest.mark.slow
