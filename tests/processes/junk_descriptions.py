@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Iterator
 
 import asmdnn as dnn
+from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.core.description import Description
 from tests.primitives import every_kind
 from tests.primitives.every_kind import INFERENCE, TRAINING, t
@@ -17,7 +18,7 @@ def descriptions() -> dict[str, Call]:
     for desc in (each for each in described if hasattr(dnn, type(each).__name__)):
         found[type(desc)] = max(found.get(type(desc), {}), arguments_of(desc), key=given)
     calls = {kind.__name__: (kind, lambda arguments=arguments: dict(arguments)) for kind, arguments in found.items()}
-    return {**calls, **of_forward()}  # type: ignore[dict-item]
+    return {**calls, **of_forward(found)}  # type: ignore[dict-item]
 
 
 def arguments_of(desc: Description) -> Arguments:
@@ -68,19 +69,13 @@ def recurrent() -> Iterator[Description]:
         )
 
 
-def of_forward() -> dict[str, Call]:
+def of_forward(described: dict[type, Arguments]) -> dict[str, Call]:
     """The gradients that a forward primitive describes."""
-    conv = dnn.primitive_desc(dnn.ConvolutionForward(t(1, 2, 5, 5), t(3, 2, 3, 3), t(1, 3, 3, 3)))
-    transposed = dnn.primitive_desc(dnn.DeconvolutionForward(t(1, 2, 3, 3), t(3, 2, 3, 3), t(1, 3, 5, 5)))
-    return {
-        "ConvolutionBackwardWeights.of": (
-            dnn.ConvolutionBackwardWeights.of, lambda: {"forward": conv, "diff_bias": "a"}
-        ),
-        "DeconvolutionBackwardWeights.of": (dnn.DeconvolutionBackwardWeights.of, lambda: {"forward": transposed}),
-        "ConvolutionBackwardData.of": (
-            dnn.ConvolutionBackwardData.of, lambda: {"forward": conv, "diff_src": "nhwc"}
-        ),
-        "DeconvolutionBackwardData.of": (
-            dnn.DeconvolutionBackwardData.of, lambda: {"forward": transposed, "weights": "any"}
-        ),
-    }  # fmt: skip
+    found: dict[str, Call] = {}
+    for kind in (kind for kind in described if issubclass(kind, BackwardDesc)):
+        form = kind.FORWARD
+        planned = dnn.primitive_desc(form(**described[form]))
+        written = next(name for name in described[kind] if name.startswith("diff_"))
+        arguments = {"forward": planned, written: "any"}
+        found[f"{kind.__name__}.of"] = (kind.of, lambda arguments=arguments: dict(arguments))  # type: ignore[misc]
+    return found

@@ -9,8 +9,8 @@ from asmdnn.network.lowering.gradients import read_by_others
 from asmdnn.network.operators.trained_recurrent import ARGUMENTS, PARTS
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
+from asmdnn.primitives.core.backward import DIFF
 from asmdnn.primitives.recurrent.backward_description import (
-    DIFF,
     GRUBackward,
     LBRGRUBackward,
     LSTMBackward,

@@ -3,6 +3,7 @@
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attention.description import AttentionForward
+from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
@@ -10,7 +11,7 @@ from asmdnn.types import PropKind
 
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
-class AttentionBackward:
+class AttentionBackward(BackwardDesc):
     """The gradients of an attention by query, key and value, for the gradient of its result: with P the probabilities,
 
         dP = diff_dst value^T,   dS = P * (dP - sum of P * dP over a row) * scale
@@ -21,6 +22,8 @@ class AttentionBackward:
     f32.  A mask has no gradient.  Raises InvalidArguments.
     Source: Dao et al., FlashAttention, 2022, algorithm 4.
     """
+
+    FORWARD = AttentionForward
 
     query: MemoryDesc
     key: MemoryDesc

@@ -4,12 +4,16 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
+from asmdnn.primitives.core.backward import BackwardDesc
+from asmdnn.primitives.elementwise.prelu import PReLUForward
 from asmdnn.primitives.normalization.affine import checked_epsilon
 from asmdnn.primitives.normalization.channel_description import (
     FUSIONS,
     NONE,
     NORM_ADD_RELU,
+    BatchNormForward,
     Fusion,
+    GroupNormForward,
     checked_groups,
 )
 from asmdnn.primitives.shapes.tensors import check_descs, check_tensor
@@ -19,7 +23,7 @@ from asmdnn.types import u8
 
 @exact
 @dataclass(frozen=True, slots=True)
-class BatchNormBackward:
+class BatchNormBackward(BackwardDesc):
     """The gradients of a batch normalization of (n, c, ...), whose statistics of every channel were computed from src.
 
         diff_src = (g - mean of g - h * mean of g * h) * scale / sqrt(variance + epsilon),  g = diff_dst
@@ -32,6 +36,8 @@ class BatchNormBackward:
     diff_dst counts as 0.  diff_src_1: of "norm_add_relu", what diff_dst counts as, the gradient of the tensor that was
     added.  Raises InvalidArguments.
     """
+
+    FORWARD = BatchNormForward
 
     src: MemoryDesc
     diff_dst: MemoryDesc
@@ -61,13 +67,15 @@ class BatchNormBackward:
 
 @exact
 @dataclass(frozen=True, slots=True)
-class GroupNormBackward:
+class GroupNormBackward(BackwardDesc):
     """As BatchNormBackward, for every image and group of channels: `groups` of them, each of c / groups channels.
 
     Means are over the group's channels and pixels, of g = diff_dst * scale; sums for diff_scale and diff_shift over
     images and pixels.  mean, variance: (n, groups); scale, diff_scale, diff_shift: (c,), or None.  groups = c is
     instance normalization.  Raises InvalidArguments, also for groups that do not divide the channels.
     """
+
+    FORWARD = GroupNormForward
 
     src: MemoryDesc
     diff_dst: MemoryDesc
@@ -133,12 +141,14 @@ def said(what: str, desc: ChannelNormBackward) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PReLUBackward:
+class PReLUBackward(BackwardDesc):
     """diff_src = diff_dst where src > 0, else weights * diff_dst; diff_weights = sum of src * diff_dst where src <= 0.
 
     src, diff_dst and diff_src have the same dims; those of weights and diff_weights are src's or 1, and what is 1 is
     summed over.  Any formats, `any` too.  Raises InvalidArguments.
     """
+
+    FORWARD = PReLUForward
 
     src: MemoryDesc
     weights: MemoryDesc

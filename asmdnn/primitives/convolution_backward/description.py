@@ -13,15 +13,15 @@ oneDNN's (convolution_backward_data and so on).  `of` makes a description for a 
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.core.description import asked
-from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass, replace
-from asmdnn.types import Algorithm, ConvolutionAlgorithm, FormatTag
+from asmdnn.types import Algorithm, ConvolutionAlgorithm
 
 WINDOW = ("strides", "dilations", "padding_l", "padding_r", "algorithm")
 OF_DATA = {"src": "diff_src", "weights": "weights", "dst": "diff_dst"}
@@ -30,10 +30,11 @@ Gradient = TypeVar("Gradient", bound="ConvolutionBackward")
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionBackward:
-    """What all of them have in common.  _form: the forward pass; roles: its tensors, by their names there."""
+class ConvolutionBackward(BackwardDesc):
+    """What all of them have in common.  roles: its tensors, by their names there."""
 
-    _form: ClassVar[type[ConvolutionDesc]] = ConvolutionForward
+    FORWARD: ClassVar[type[ConvolutionDesc]] = ConvolutionForward
+    PACKED = ("weights",)
     roles: ClassVar[Mapping[str, str]] = OF_DATA
 
     def __post_init__(self) -> None:
@@ -46,30 +47,10 @@ class ConvolutionBackward:
         for name in WINDOW:
             object.__setattr__(self, name, getattr(forward, name))
 
-    @classmethod
-    def of(cls: type[Gradient], forward: PrimitiveDesc, **formats: FormatTag) -> Gradient:
-        """The gradient of a planned forward pass: its dims, types and window, and its formats of src and dst.
-
-        formats: tags by names of this description's tensors, which replace them; weights and diff_weights are "any"
-        if none is given.  Raises InvalidArguments.
-        """
-        if not isinstance(forward, PrimitiveDesc) or type(forward.desc) is not cls._form:
-            raise InvalidArguments(f"forward must be a primitive_desc of a {cls._form.__name__}, not {shown(forward)}")
-        if unknown := formats.keys() - {*cls.roles.values()}:
-            raise InvalidArguments(f"{unknown.pop()} is no tensor of a {cls.__name__}: {', '.join(cls.roles.values())}")
-        planned = forward.plan.tensors
-        wanted = {"diff_weights": "any", "weights": "any", **formats}
-        tensors = {
-            name: MemoryDesc(planned[role].dims, planned[role].dtype, wanted[name]) if name in wanted else planned[role]
-            for role, name in cls.roles.items()
-            if role in planned
-        }
-        return cls(**tensors, **{name: getattr(forward.desc, name) for name in WINDOW})
-
     def forward(self) -> ConvolutionDesc:
         """The forward pass.  Raises InvalidArguments if sizes do not fit together."""
         every: dict[str, Any] = {role: getattr(self, name) for role, name in self.roles.items()}
-        return self._form(**every, **{name: getattr(self, name) for name in WINDOW})
+        return self.FORWARD(**every, **{name: getattr(self, name) for name in WINDOW})
 
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name; without diff_bias if there is none."""
@@ -142,7 +123,7 @@ class DeconvolutionBackwardData(GradientOfData):
     DeconvolutionForward.  Raises InvalidArguments if sizes do not fit together.
     """
 
-    _form: ClassVar[type[ConvolutionDesc]] = DeconvolutionForward
+    FORWARD = DeconvolutionForward
     algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
 
 
@@ -164,7 +145,7 @@ class DeconvolutionBackwardWeights(GradientOfWeights):
     DeconvolutionForward.  Raises InvalidArguments if sizes do not fit together.
     """
 
-    _form: ClassVar[type[ConvolutionDesc]] = DeconvolutionForward
+    FORWARD = DeconvolutionForward
     algorithm: Algorithm | ConvolutionAlgorithm = Algorithm.deconvolution_direct
 
 

@@ -10,14 +10,23 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.attributes.numbers import FORWARD, OLDER_ALGORITHMS, check_alg, check_eltwise, check_prop_kind
+from asmdnn.primitives.attributes.numbers import (
+    FORWARD,
+    OLDER_ALGORITHMS,
+    check_alg,
+    check_eltwise,
+    check_flag,
+    check_prop_kind,
+)
+from asmdnn.primitives.core.backward import BackwardDesc, fields_of
+from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.shapes.formats import like
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
-from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, PropKind
+from asmdnn.types import EltwiseAlgorithm, EltwiseBackwardAlgorithm, FormatTag, PropKind
 
 NAME = "eltwise"
 USE_DST = "_use_dst_for_bwd"
@@ -66,11 +75,13 @@ class EltwiseForward:
 
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
-class EltwiseBackward:
+class EltwiseBackward(BackwardDesc):
     """diff_src = diff_dst f'(data): data is f's source, or for an `alg` that ends in _use_dst_for_bwd its result.
 
     The arguments are diff_dst, diff_src, and src or dst.  Same dims, any formats.  Raises InvalidArguments.
     """
+
+    FORWARD = EltwiseForward
 
     alg: EltwiseBackwardAlgorithm
     data: MemoryDesc
@@ -89,6 +100,15 @@ class EltwiseBackward:
         object.__setattr__(self, "alpha", alpha)
         object.__setattr__(self, "beta", beta)
         check_tensors({"data": self.data, "diff_dst": self.diff_dst, "diff_src": self.diff_src})
+
+    @classmethod
+    def of(  # type: ignore[override]  # no tensor is called use_dst
+        cls, forward: PrimitiveDesc, use_dst: bool = False, **formats: FormatTag | None
+    ) -> "EltwiseBackward":
+        """As BackwardDesc.of; use_dst: of the result, not of the source.  Raises InvalidArguments."""
+        check_flag("use_dst", use_dst)
+        found = fields_of(cls, forward, formats, {"data": "dst" if use_dst else "src"})
+        return cls(**found | {"alg": found["alg"] + USE_DST * use_dst})
 
     @property
     def uses_dst(self) -> bool:

@@ -16,6 +16,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
+from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.core.description import asked
 from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass, replace
@@ -82,8 +83,11 @@ class InnerProductForward(_InnerProduct):
 
 
 @dataclass(frozen=True, slots=True)
-class InnerProductBackwardData(_InnerProduct):
+class InnerProductBackwardData(_InnerProduct, BackwardDesc):
     """See the module.  Raises InvalidArguments if sizes do not fit together."""
+
+    FORWARD = InnerProductForward
+    PACKED = ("weights",)
 
     diff_src: MemoryDesc
     weights: MemoryDesc
@@ -94,8 +98,11 @@ class InnerProductBackwardData(_InnerProduct):
 
 
 @dataclass(frozen=True, slots=True)
-class InnerProductBackwardWeights(_InnerProduct):
+class InnerProductBackwardWeights(_InnerProduct, BackwardDesc):
     """See the module; diff_bias may be None.  Raises InvalidArguments if sizes do not fit together."""
+
+    FORWARD = InnerProductForward
+    PACKED = ("weights",)
 
     src: MemoryDesc
     diff_weights: MemoryDesc

@@ -3,6 +3,7 @@
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm, LRNForward
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
@@ -10,7 +11,7 @@ from asmdnn.types import PropKind
 
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
-class LRNBackward:
+class LRNBackward(BackwardDesc):
     """The gradient of a local response normalization by its source: with b what the forward pass's power is of,
 
         diff_src = diff_dst * b^-beta - 2 beta alpha / n * src * sum of diff_dst * src * b^(-beta - 1)
@@ -19,6 +20,8 @@ class LRNBackward:
     of `LRNForward`.  src, diff_dst, diff_src: f32, bf16 or f16, of the same dims, in any formats.  workspace: b, as the
     forward pass in training has written it, of one of these types; None computes it anew.  Raises InvalidArguments.
     """
+
+    FORWARD = LRNForward
 
     alg: LRNAlgorithm
     src: MemoryDesc

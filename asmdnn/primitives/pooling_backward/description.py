@@ -2,6 +2,7 @@
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.pooling.description import MAX, PoolingForward
 from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
@@ -11,7 +12,7 @@ WINDOW = ("kernel", "strides", "dilations", "padding_l", "padding_r")
 
 
 @dataclass(frozen=True, slots=True)
-class PoolingBackward:
+class PoolingBackward(BackwardDesc):
     """The gradient of a PoolingForward: every element of diff_dst goes back to its window of diff_src.
 
     Means: divided by what the forward pass divides by, to all of the window inside src.  Max: to the element that
@@ -19,6 +20,8 @@ class PoolingBackward:
     is passed over.  diff_src, diff_dst: f32, bf16 or f16, in any formats, `any` too; dims and window are those of the
     forward pass.  Raises InvalidArguments if sizes do not fit together.
     """
+
+    FORWARD = PoolingForward
 
     alg: PoolingAlgorithm
     diff_src: MemoryDesc

@@ -18,16 +18,15 @@ from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
+from asmdnn.primitives.core.backward import DIFF
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matrices import panel_columns
 from asmdnn.primitives.recurrent.backward_context import BackwardContext
-from asmdnn.primitives.recurrent.backward_description import DIFF, RecurrentBackward
+from asmdnn.primitives.recurrent.backward_description import RecurrentBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_sums import add_sums_over_steps
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.types import f32
-
-PACKED = ("weights_layer", "weights_iter", "weights_projection")
 
 
 def inside_of(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Inside:
@@ -49,7 +48,7 @@ plans = as_passed_or_copied("floats", inside_of, f32_dot_level)
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:
     """Weights in panels of what they are multiplied to: rows of all gates, or of a projection's outputs."""
     dims, tag = tensor.dims, LETTERS[: tensor.ndims]
-    if name in PACKED:
+    if name in RecurrentBackward.PACKED:
         width = panel_columns(dims[2], lanes_of(f32_dot_level(engine.isa)))
         tag = f"abC{tag[3:]}{width}c"
     return MemoryDesc(dims, tensor.dtype, tag)

@@ -23,6 +23,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
+from asmdnn.primitives.core.backward import DIFF, BackwardDesc
 from asmdnn.primitives.recurrent.description import (
     GRUForward,
     LBRGRUForward,
@@ -35,15 +36,16 @@ from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass, fields
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
-DIFF = "diff_"
 STATES = ("src_iter", "src_iter_c")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecurrentBackward:
-    """What all have in common; see the module.  FORWARD: the pass whose gradients these are."""
+class RecurrentBackward(BackwardDesc):
+    """What all have in common; see the module."""
 
     FORWARD: ClassVar[type[RecurrentForward]]
+    PACKED = ("weights_layer", "weights_iter", "weights_projection")
+    KEEPS = True
 
     src_layer: MemoryDesc
     weights_layer: MemoryDesc

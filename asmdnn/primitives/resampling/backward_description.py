@@ -2,6 +2,7 @@
 
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
+from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.resampling.description import (
     Coordinates,
     NearestRounding,
@@ -13,13 +14,15 @@ from asmdnn.records import dataclass
 
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
-class ResamplingBackward:
+class ResamplingBackward(BackwardDesc):
     """diff_src[i] is the sum over all o of diff_dst[o] times the weight of src[i] in dst[o]: a resampling's adjoint.
 
     diff_src, diff_dst: dims of src and dst of the forward pass, f32, bf16 or f16, in any formats, `any` too.
     alg, factors, coordinates, rounding: those of `ResamplingForward`.  The sums are in the order of diff_dst's
     elements.  Raises InvalidArguments.
     """
+
+    FORWARD = ResamplingForward
 
     alg: ResamplingAlgorithm
     diff_src: MemoryDesc

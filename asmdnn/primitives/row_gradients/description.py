@@ -4,21 +4,25 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
+from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.normalization.affine import checked_epsilon
+from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.shapes.tensors import check_descs, check_tensor, checked_axis
-from asmdnn.primitives.softmax.description import ALGORITHMS, SoftmaxAlgorithm
+from asmdnn.primitives.softmax.description import ALGORITHMS, SoftmaxAlgorithm, SoftmaxForward
 from asmdnn.records import dataclass
 
 
 @exact
 @dataclass(frozen=True, slots=True)
-class SoftmaxBackward:
+class SoftmaxBackward(BackwardDesc):
     """diff_src = dst * (diff_dst - sum of diff_dst * dst), of "log" diff_dst - e^dst * sum of diff_dst, over `axis`.
 
     dst: the result of the forward pass.  All have the same dims, in any formats, `any` too; diff_src may be the memory
     of diff_dst or dst if they have one format.  With a scale or a mask in the forward pass, the gradient is that by
     scale * src + mask.  Raises InvalidArguments.
     """
+
+    FORWARD = SoftmaxForward
 
     alg: SoftmaxAlgorithm
     dst: MemoryDesc
@@ -39,7 +43,7 @@ class SoftmaxBackward:
 
 @exact
 @dataclass(frozen=True, slots=True)
-class LayerNormBackward:
+class LayerNormBackward(BackwardDesc):
     """The gradients of a layer normalization over the last dim, of c elements, whose statistics were computed from src.
 
         diff_src = (g - mean of g - h * mean of g * h) / sqrt(variance + epsilon)
@@ -51,6 +55,8 @@ class LayerNormBackward:
     as the forward pass in training has written them; scale, diff_scale, diff_shift: (c,), or None.
     Raises InvalidArguments.
     """
+
+    FORWARD = LayerNormForward
 
     src: MemoryDesc
     diff_dst: MemoryDesc
