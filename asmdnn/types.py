@@ -60,11 +60,16 @@ PACKED_TYPES = {t.name: t for t in (s4, u4, *CODED_FLOATS)}  # of weights, which
 
 
 class PropKind(Enum):
-    """What a primitive computes; forward kinds differ in what they keep for a backward pass."""
+    """What a primitive computes; forward kinds differ in what they keep for a backward pass.
+
+    Gradients are of data, of weights and other parameters, or `backward`, of both: each has a description of its own.
+    """
 
     forward_training = "forward_training"
     forward_inference = "forward_inference"
+    backward = "backward"
     backward_data = "backward_data"
+    backward_weights = "backward_weights"
 
 
 class Algorithm(Enum):

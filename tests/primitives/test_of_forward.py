@@ -144,6 +144,21 @@ def test_as_by_hand(name: str) -> None:
     assert set(planned(found).plan.outputs) == {each for each in found.__dataclass_fields__ if is_written(found, each)}
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("softmax", "backward_data"), ("prelu", "backward"), ("batch norm", "backward"),
+        ("batch norm, fused", "backward_data"), ("group norm", "backward"), ("inner product, data", "backward_data"),
+        ("inner product, weights", "backward_weights"), ("attention", "backward"), ("lstm", "backward"),
+    ],
+)  # fmt: skip
+def test_prop_kinds(name: str, kind: str) -> None:
+    _, gradient = PAIRS[name]
+    assert gradient.prop_kind is dnn.PropKind(kind)
+    with pytest.raises(dnn.InvalidArguments, match=r"not <PropKind\..*>: gradients have descriptions of their own"):
+        dnn.EltwiseForward(gradient.prop_kind, "relu", IMAGE, IMAGE)
+
+
 def is_written(desc: BackwardDesc, name: str) -> bool:
     return name.startswith("diff_") and not name.startswith("diff_dst") and getattr(desc, name) is not None
 

@@ -47,5 +47,10 @@ class AttentionBackward(BackwardDesc):
         tensors = self.query, self.key, self.value, self.diff_dst, self.mask
         return AttentionForward(PropKind.forward_training, *tensors, self.scale, self.causal)
 
+    @property
+    def prop_kind(self) -> PropKind:
+        """As oneDNN calls it: key and value may be data or parameters."""
+        return PropKind.backward
+
     def __str__(self) -> str:
         return f"backward {self.forward()}"

@@ -9,7 +9,7 @@ from asmdnn.primitives.core.kind import Kind, Words, dims_word
 
 
 def backward_words(desc: AttentionBackward) -> Words:
-    return words(desc.forward(), "backward")
+    return words(desc.forward(), desc.prop_kind.value)
 
 
 def words(desc: AttentionForward, kind: str = "forward_inference") -> Words:

@@ -17,8 +17,8 @@ from asmdnn.primitives.normalization.channel_description import NONE
 
 def norm_words(desc: ChannelNormBackward) -> Words:
     flags = ("G" * desc.use_global_stats, "C" * (desc.scale is not None), "H" * (desc.diff_shift is not None))
+    kind = desc.prop_kind.value
     auxiliary = f"flags:{''.join(flags)} epsilon:{number_word(desc.epsilon)}"
-    kind = "backward" if desc.diff_scale or desc.diff_shift else "backward_data"
     if isinstance(desc, GroupNormBackward):
         return Words("group_normalization", f"{auxiliary} groups:{desc.groups}", dims_word(desc.src), kind)
     auxiliary += f" fuse:{desc.fuse}" * (desc.fuse != NONE)
@@ -26,7 +26,7 @@ def norm_words(desc: ChannelNormBackward) -> Words:
 
 
 def prelu_words(desc: PReLUBackward) -> Words:
-    return Words("prelu", "", f"{dims_word(desc.src)}:{dims_word(desc.weights)}", "backward")
+    return Words("prelu", "", f"{dims_word(desc.src)}:{dims_word(desc.weights)}", desc.prop_kind.value)
 
 
 KINDS = (

@@ -15,18 +15,10 @@ from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.reorder.as_f32 import as_f32
 
 
-def data_words(desc: BackwardData) -> Words:
-    return words(desc, "backward_data")
-
-
-def weights_words(desc: BackwardWeights) -> Words:
-    return words(desc, "backward_weights")
-
-
-def words(desc: BackwardData | BackwardWeights, prop_kind: str) -> Words:
+def words(desc: BackwardData | BackwardWeights) -> Words:
     p = desc.forward()
     primitive = p.algorithm_name.partition("_")[0]
-    return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), prop_kind)
+    return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), desc.prop_kind.value)
 
 
 IN_F32, *_ = as_f32(depthwise_weights.plans, weights.plans)  # of tensors of several types, and of groups
@@ -36,7 +28,7 @@ KINDS = (
     Kind(
         ConvolutionBackwardData,
         (data.plan_convolution,),
-        data_words,
+        words,
         transformed=("weights",),
         letters=LETTERS,
         any_batch=of_f32("diff_dst", "weights"),
@@ -44,10 +36,10 @@ KINDS = (
     Kind(
         DeconvolutionBackwardData,
         (data.plan_deconvolution,),
-        data_words,
+        words,
         letters=LETTERS,
         any_batch=of_f32("diff_dst", "weights"),
     ),
-    Kind(ConvolutionBackwardWeights, WEIGHTS, weights_words, letters=LETTERS),
-    Kind(DeconvolutionBackwardWeights, WEIGHTS, weights_words, letters=LETTERS),
+    Kind(ConvolutionBackwardWeights, WEIGHTS, words, letters=LETTERS),
+    Kind(DeconvolutionBackwardWeights, WEIGHTS, words, letters=LETTERS),
 )

@@ -42,6 +42,16 @@ class BackwardDesc:
         """
         return cls(**fields_of(cls, forward, formats))
 
+    @property
+    def prop_kind(self) -> PropKind:
+        """oneDNN's name of what is computed: gradients of data, of parameters, or of both."""
+        gradients = [each.name for each in fields(self) if each.name.startswith(DIFF)]  # type: ignore[arg-type]
+        written = [name for name in gradients if not name.startswith("diff_dst") and getattr(self, name) is not None]
+        of_data = [name.startswith("diff_src") for name in written]
+        if all(of_data):
+            return PropKind.backward_data
+        return PropKind.backward if any(of_data) else PropKind.backward_weights
+
 
 def fields_of(
     cls: type[BackwardDesc],

@@ -14,7 +14,7 @@ def forward_words(desc: EltwiseForward) -> Words:
 
 
 def backward_words(desc: EltwiseBackward) -> Words:
-    return Words("eltwise", _auxiliary(desc), dims_word(desc.data), "backward_data")
+    return Words("eltwise", _auxiliary(desc), dims_word(desc.data), desc.prop_kind.value)
 
 
 def binary_words(desc: BinaryForward) -> Words:

@@ -19,11 +19,11 @@ def forward_words(desc: InnerProductForward) -> Words:
 
 
 def backward_data_words(desc: InnerProductBackwardData) -> Words:
-    return _inner_product(desc.diff_src, desc.weights, "backward_data")
+    return _inner_product(desc.diff_src, desc.weights, desc.prop_kind.value)
 
 
 def backward_weights_words(desc: InnerProductBackwardWeights) -> Words:
-    return _inner_product(desc.src, desc.diff_weights, "backward_weights")
+    return _inner_product(desc.src, desc.diff_weights, desc.prop_kind.value)
 
 
 def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Words:

@@ -9,7 +9,6 @@ from asmdnn.primitives.normalization.channel_description import NONE, BatchNormF
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
-from asmdnn.types import PropKind
 
 
 def layer_words(desc: LayerNormForward) -> Words:
@@ -37,7 +36,7 @@ def channel_words(desc: ChannelNorm) -> Words:
 def lrn_words(desc: LRNForward | LRNBackward) -> Words:
     numbers = f"size:{desc.local_size} alpha:{number_word(desc.alpha)} beta:{number_word(desc.beta)}"
     auxiliary = f"alg:{desc.alg} {numbers} k:{number_word(desc.k)}"
-    return Words("lrn", auxiliary, dims_word(desc.src), getattr(desc, "prop_kind", PropKind.backward_data).value)
+    return Words("lrn", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
 def batch_norm_of_any_batch(desc: BatchNormForward, attr: Attr) -> str:

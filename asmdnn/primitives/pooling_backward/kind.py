@@ -30,7 +30,7 @@ plans = implementations_of(request_of, WAYS, f32_level)
 
 def words(desc: PoolingBackward) -> Words:
     forward = forward_words(desc.forward())
-    return Words(forward.primitive, forward.auxiliary, forward.problem, "backward_data")
+    return Words(forward.primitive, forward.auxiliary, forward.problem, desc.prop_kind.value)
 
 
 KINDS = (Kind(PoolingBackward, (plans,), words, any_batch=by_rows),)

@@ -26,7 +26,7 @@ def words(desc: RecurrentForward) -> Words:
 
 
 def backward_words(desc: RecurrentBackward) -> Words:
-    return words_of(desc.forward, "backward")
+    return words_of(desc.forward, desc.prop_kind.value)
 
 
 def words_of(desc: RecurrentForward, prop_kind: str) -> Words:

@@ -21,7 +21,7 @@ def words_of(desc: ResamplingForward, prop_kind: str) -> Words:
 
 
 def backward_words(desc: ResamplingBackward) -> Words:
-    return words_of(desc.forward(), "backward_data")
+    return words_of(desc.forward(), desc.prop_kind.value)
 
 
 KINDS = (

@@ -8,15 +8,14 @@ from asmdnn.primitives.row_gradients.gradients import plan_layer_norm, plan_soft
 
 
 def softmax_words(desc: SoftmaxBackward) -> Words:
-    return Words("softmax", f"alg:softmax_{desc.alg} axis:{desc.axis}", dims_word(desc.dst), "backward_data")
+    return Words("softmax", f"alg:softmax_{desc.alg} axis:{desc.axis}", dims_word(desc.dst), desc.prop_kind.value)
 
 
 def layer_words(desc: LayerNormBackward) -> Words:
     has = {"G": desc.use_global_stats, "C": desc.scale, "H": desc.diff_shift, "M": desc.rms}
     flags = "".join(letter for letter, value in has.items() if value)
-    kind = "backward" if desc.diff_scale or desc.diff_shift else "backward_data"
     auxiliary = f"flags:{flags} epsilon:{number_word(desc.epsilon)}"
-    return Words("layer_normalization", auxiliary, dims_word(desc.src), kind)
+    return Words("layer_normalization", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
 KINDS = (
