@@ -27,14 +27,15 @@ def values_of(graph: dnn.Graph, feeds: dict[str, Any], wanted: str) -> Any:
     return known[wanted]
 
 
-def check(graph: dnn.Graph, loss: Any, feeds: dict[str, Any], names: list[str], tolerance: float = 2e-5) -> None:
-    """Gradients of a native network against central differences in double precision, in random directions."""
+def check(
+    graph: dnn.Graph, loss: Any, feeds: dict[str, Any], names: list[str], tolerance: float = 2e-5, native: bool = True
+) -> None:
+    """Gradients of a network against central differences in double precision, in random directions."""
     symbols = {name: Symbol(graph, name) for name in names}
     found = graph.gradients(loss, wrt=list(symbols.values()))
-    net = graph.compile(
-        engine=engine(2), the_loss=loss, **{f"d {name}": d for name, d in zip(names, found, strict=True)}
-    )
-    assert net.is_native
+    ends = {f"d {name}": d for name, d in zip(names, found, strict=True)}
+    net = graph.compile(engine=engine(2), fallback="numpy", the_loss=loss, **ends)
+    assert net.is_native == native
     net.check()
     results = net.run(feeds)
     rng = np.random.default_rng(7)
@@ -131,6 +132,9 @@ MOVES: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
     "nearest": ("Resize", (None, np.array([1, 1, 2, 2.5], np.float32)), {}),
     "linear": ("Resize", (None, np.array([1, 1, 2, 0.6], np.float32)), {"mode": "linear"}),
     "cubic": ("Resize", (None, None, i64(2, 3, 7, 5)), {"mode": "cubic"}),
+    "mirrored": ("Pad", (i64(0, 1, 2, -1, 1, 0, 2, 3),), {"mode": "reflect"}),
+    "shares": ("LpNormalization", (), {"p": 1, "axis": 2}),
+    "remainder": ("Mod", (np.float32(0.7),), {"fmod": 1}),
     "statistics": ("BatchNormalization", (random(3), random(3), random(3), np.abs(random(3)) + 1), {}),
 }  # fmt: skip
 
@@ -142,6 +146,69 @@ def test_operators_with_attributes(name: str) -> None:
     y = graph.apply(op, graph.input("x", (2, 3, 4, 5)), *operands, **attributes)
     loss = graph.apply("ReduceSum", graph.apply("Mul", y, graph.apply("Sin", y)), keepdims=0)
     check(graph, loss, {"x": random(2, 3, 4, 5)}, ["x"])
+
+
+WITH_ZEROS = random(3, 5, 4) * (np.arange(60).reshape(3, 5, 4) % 7 != 3)
+SINGULAR = np.stack([random(3, 3), np.ones((3, 3), np.float32), np.zeros((3, 3), np.float32)])
+BY_NUMPY: dict[str, tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = {
+    "some rows": ("Compress", random(3, 5, 4), (np.array([1, 0, 1, 1], bool),), {"axis": 1}),
+    "some elements": ("Compress", random(3, 4), (np.array([0, 1, 1, 0, 1], bool),), {}),
+    "periodic": ("Pad", random(3, 5, 4), (i64(1, 2, 0, 0, -1, 3),), {"mode": "wrap"}),
+    "powers": ("Pow", np.abs(random(3, 5, 4)) + np.float32(0.2), (random(4),), {}),
+    "squares and ones": ("Pow", np.zeros((3, 4), np.float32), (np.array([2, 0, 1, 3], np.float32),), {}),
+    "an exponent of 0": ("Pow", np.zeros((3, 4), np.float32), (0.0,), {}),
+    "products": ("CumProd", random(3, 5, 4), (i64(1),), {}),
+    "products with zeros": ("CumProd", WITH_ZEROS, (i64(1),), {}),
+    "from behind": ("CumProd", WITH_ZEROS, (i64(1),), {"reverse": 1}),
+    "without itself": ("CumProd", WITH_ZEROS, (i64(2),), {"exclusive": 1}),
+    "of others behind": ("CumProd", WITH_ZEROS, (i64(1),), {"reverse": 1, "exclusive": 1}),
+    "determinants": ("Det", random(2, 3, 4, 4), (), {}),
+    "singular ones": ("Det", SINGULAR, (), {}),
+    "one element": ("Det", random(3, 1, 1), (), {}),
+}
+
+
+@pytest.mark.parametrize("name", BY_NUMPY)
+def test_operators_that_numpy_computes(name: str) -> None:
+    """With fallback="numpy" around what is native."""
+    op, given, operands, attributes = BY_NUMPY[name]
+    graph = dnn.Graph(name)
+    y = graph.apply(op, graph.input("x", given.shape), *operands, **attributes)
+    loss = graph.apply("ReduceSum", graph.apply("Mul", y, graph.apply("Sin", graph.apply("Add", y, 0.5))), keepdims=0)
+    check(graph, loss, {"x": given}, ["x"], native=False)
+
+
+@pytest.mark.parametrize(("op", "native"), [("Mod", True), ("Pow", False)])
+def test_second_operands(op: str, native: bool) -> None:
+    graph, dims = dnn.Graph(op), {"x": (3, 5, 4), "b": (5, 1)}
+    x, b = (graph.input(name, shape) for name, shape in dims.items())
+    y = graph.apply(op, x, b, **({"fmod": 1} if op == "Mod" else {}))
+    given = {name: np.abs(random(*shape)) + np.float32(0.6) for name, shape in dims.items()}
+    check(graph, weighed(graph, y, (3, 5, 4)), given, ["x", "b"], native=native)
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_through_other_floats(name: str) -> None:
+    """A cast has the slope 1, as in torch."""
+    code = {"float16": 10, "bfloat16": 16}[name]
+    graph = dnn.Graph(name)
+    x = graph.input("x", (4, 5))
+    y = graph.apply("Cast", graph.apply("Cast", x, to=code), to=1)
+    (dx,) = graph.gradients(graph.apply("ReduceSum", graph.apply("Sin", y), keepdims=0), [x])
+    given = random(4, 5)
+    results = graph.compile(engine=engine(1), fallback="numpy", y=y, dx=dx).run({"x": given})
+    assert np.abs(results["y"] - given).max() < 0.01
+    assert np.abs(results["dx"] - np.cos(results["y"].astype(np.float64))).max() < 1e-6
+    inside = graph.apply("Cast", graph.apply("Relu", graph.apply("Cast", x, to=code)), to=1)
+    with pytest.raises(dnn.Unimplemented, match=f"Relu '.*' computes in {name}, gradients are f32: cast its operands"):
+        graph.gradients(graph.apply("ReduceSum", inside + x, keepdims=0), [x])
+
+
+def test_large_determinants() -> None:
+    graph = dnn.Graph("large")
+    x = graph.input("x", (33, 33))
+    with pytest.raises(dnn.Unimplemented, match=r"Det '.*' is of 33x33: its gradient takes all minors"):
+        graph.gradients(graph.apply("Det", x), [x])
 
 
 @pytest.mark.parametrize("rms", [False, True])
@@ -344,9 +411,10 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(dnn.InvalidArguments, match=words):
             graph.gradients(*arguments)
-    rounded = graph.apply("ReduceSum", graph.apply("Mod", x, 2.0, fmod=1), keepdims=0)
-    with pytest.raises(dnn.Unimplemented, match="Mod has no rule"):
-        graph.gradients(rounded, [x])
+    scale = graph.input("s", (1,))
+    wide = graph.apply("ReduceSum", graph.apply("DequantizeLinear", np.ones((3, 4), np.int8), scale), keepdims=0)
+    with pytest.raises(dnn.Unimplemented, match="DequantizeLinear has no rule"):
+        graph.gradients(wide, [scale])
     soft = graph.apply("ReduceSum", graph.apply("Sin", graph.apply("Softmax", x)), keepdims=0)
     (dx,) = graph.gradients(soft, [x])
     with pytest.raises(dnn.Unimplemented, match="second derivatives end here"):

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from math import pi, sqrt
 
-import numpy as np
-
 from asmdnn.network.gradients.table import Gradients, Rule, given_of
-from asmdnn.network.gradients.words import GradientWords
+from asmdnn.network.gradients.words import GradientWords, is_float
 from asmdnn.network.graph import Node
 
 Slope = Callable[[GradientWords, str, str, str], str]  # (words, x, y = f(x), dy): dx
@@ -54,17 +52,37 @@ def extreme(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     return found
 
 
+def modulo(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """Of a - n b, n whole."""
+    d, (a, b), y = given_of(given), node.inputs, node.outputs[0]
+    times = w.div(w.sub(y, a), b)
+    return w.summed_to(d, w.shape(a)), w.summed_to(w.mul(d, times), w.shape(b))
+
+
 def power(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """By the base; the exponent is one number."""
-    d = given_of(given)
-    exponent = w.data_of(node, 1)
-    if exponent is None or exponent.size != 1:
-        return None, None
-    p = float(exponent.ravel()[0])
-    x = node.inputs[0]
+    """By the base and by the exponent, which is often one number."""
+    d, x = given_of(given), node.inputs[0]
+    number = w.data_of(node, 1)
+    if number is None or number.size != 1:
+        return powers(w, node, d)
+    p = float(number.ravel()[0])
     if p == 2.0:
-        return w.mul(w.mul(d, x), 2.0), None
-    return w.mul(w.mul(d, w("Pow", x, w.constant(p - 1.0))), p), None
+        return w.summed_to(w.mul(w.mul(d, x), 2.0), w.shape(x)), None
+    if p == 0.0:
+        return w.summed_to(w.mul(d, 0.0), w.shape(x)), None
+    return w.summed_to(w.mul(w.mul(d, w("Pow", x, w.constant(p - 1.0))), p), w.shape(x)), None
+
+
+def powers(w: GradientWords, node: Node, d: str) -> Gradients:
+    """Of many exponents.  An exponent of 0 has no slope by x, and x = 0 none by an exponent from 0 on, as in torch."""
+    x, y = node.inputs[0], node.outputs[0]
+    p, dims = w.number(node.inputs[1]), w.shape(node.outputs[0])
+    slope = w.mul(p, w("Pow", x, w.sub(p, 1.0)))
+    is_flat = w.expanded(w("Equal", p, w.constant(0.0)), *dims)
+    by_x = w.where(is_flat, 0.0, w.mul(d, slope))
+    at_zero = w("And", w("Equal", x, w.constant(0.0)), w("GreaterOrEqual", p, w.constant(0.0)))
+    by_p = w.where(w.expanded(at_zero, *dims), 0.0, w.mul(d, w.mul(y, w("Log", x))))
+    return w.summed_to(by_x, w.shape(x)), w.summed_to(by_p, w.shape(p))
 
 
 def where(w: GradientWords, node: Node, given: Gradients) -> Gradients:
@@ -85,8 +103,8 @@ def unary(slope: Slope) -> Rule:
 
 
 def cast(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """Between floats of one type, which is none; integers have no gradients."""
-    return given if w.value(node.inputs[0]).dtype == np.float32 else (None,)
+    """Between floats, whose gradients are of f32 all of them; integers have none."""
+    return given if is_float(w.value(node.inputs[0]).dtype) else (None,)
 
 
 def square(w: GradientWords, x: str) -> str:
@@ -100,7 +118,7 @@ def dropout(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 RULES: dict[str, Rule] = {
     "Add": add, "Sub": sub, "Mul": mul, "Div": div, "Sum": add, "Mean": mean, "Max": extreme, "Min": extreme,
-    "Pow": power, "Where": where, "Cast": cast, "Dropout": dropout,
+    "Pow": power, "Where": where, "Mod": modulo, "Cast": cast, "Dropout": dropout,
     **dict.fromkeys(("Floor", "Ceil", "Round", "Sign"), unary(lambda w, x, y, d: w.mul(d, 0.0))),
     "Identity": unary(lambda w, x, y, d: d),
     "Neg": unary(lambda w, x, y, d: w("Neg", d)),

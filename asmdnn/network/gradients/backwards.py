@@ -13,13 +13,14 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.gradients.composed import decomposed_results, has_rule
 from asmdnn.network.gradients.table import Gradients, rules
-from asmdnn.network.gradients.words import GradientWords, KnownGraph
+from asmdnn.network.gradients.words import GradientWords, KnownGraph, is_float
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.known import name_of
 from asmdnn.network.operators.own import OWN
 from asmdnn.records import replace
 
 F32 = np.dtype(np.float32)
+CASTS = ("Cast", "CastLike", "Identity")  # whose gradients are f32, whatever floats they make of what
 Parts = dict[str, list[str]]
 
 
@@ -72,11 +73,12 @@ class Backwards:
         found = set(names)
         for node in nodes:
             if found.intersection(node.inputs):
-                found.update(name for name in node.outputs if name != NOTHING and self.known.values[name].dtype == F32)
+                found.update(x for x in node.outputs if x != NOTHING and is_float(self.known.values[x].dtype))
         return found
 
     def gradients_of(self, words: GradientWords, node: Node, given: Gradients, depends: set[str]) -> Gradients:
         """By each input.  Raises Unimplemented where there is no rule, and none of what the node is decomposed into."""
+        self.check_types(node, depends)
         if has_rule(self.known, node):
             return rules()[node.key](words, node, given)
         found = self.composed(words, node, given, depends)
@@ -85,6 +87,13 @@ class Backwards:
             second = " (it computes a gradient itself: second derivatives end here)" if is_gradient else ""
             raise Unimplemented(f"{node} has no gradient: {name_of(node)} has no rule{second}")
         return found
+
+    def check_types(self, node: Node, depends: set[str]) -> None:
+        """Raise Unimplemented for a node that computes with other floats than f32."""
+        types = {self.known.values[name].dtype for name in depends.intersection((*node.inputs, *node.outputs))}
+        if node.op not in CASTS and types - {F32}:
+            other = min(dtype.name for dtype in types - {F32})
+            raise Unimplemented(f"{node} computes in {other}, gradients are f32: cast its operands to f32 before it")
 
     def composed(self, words: GradientWords, node: Node, given: Gradients, depends: set[str]) -> Gradients | None:
         """Through what a node is decomposed into; None for one that is not.

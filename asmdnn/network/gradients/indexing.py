@@ -7,15 +7,20 @@ import numpy as np
 from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
-from asmdnn.network.operators.definition import normal
+from asmdnn.network.operators.definition import Shape, normal
 from asmdnn.network.operators.own import OWN
 
 
 def gather(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """Of a table's rows: added up in the order of indices.  Along another axis, of the table with that axis first."""
-    d, (table, indices) = given_of(given), node.inputs
+    table, indices = node.inputs
     dims = w.shape(table)
-    axis, places = normal(node.get("axis", 0), len(dims)), len(w.shape(indices))
+    return added_where_read(w, given_of(given), dims, normal(node.get("axis", 0), len(dims)), indices), None
+
+
+def added_where_read(w: GradientWords, d: str, dims: Shape, axis: int, indices: str) -> str:
+    """Of a table of these dims: added up in the order of indices.  Along another axis, of the table with that axis
+    first."""
+    places = len(w.shape(indices))
     if axis:
         d = w.turned(d, *range(axis, axis + places), *range(axis), *range(axis + places, len(w.shape(d))))
         dims = (dims[axis], *dims[:axis], *dims[axis + 1 :])
@@ -23,7 +28,18 @@ def gather(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     zeros = w.expanded(w.constant(np.zeros((1, 1))), dims[0], size)
     rows = zeros, w.reshaped(indices, count), w.reshaped(d, count, size)
     found = w.reshaped(w("ScatterRows", *rows, domain=OWN, reduction="add"), *dims)
-    return w.turned(found, *range(1, axis + 1), 0, *range(axis + 1, len(dims))) if axis else found, None
+    return w.turned(found, *range(1, axis + 1), 0, *range(axis + 1, len(dims))) if axis else found
+
+
+def compress(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """By a condition that is constant; without an axis of all elements in a row."""
+    condition, dims = w.data_of(node, 1), w.shape(node.inputs[0])
+    if condition is None:
+        return None, None
+    places = w.constant(np.flatnonzero(condition), np.int64)
+    if "axis" in node.attributes:
+        return added_where_read(w, given_of(given), dims, normal(node.get("axis"), len(dims)), places), None
+    return w.reshaped(added_where_read(w, given_of(given), (prod(dims),), 0, places), *dims), None
 
 
 def gather_elements(w: GradientWords, node: Node, given: Gradients) -> Gradients:
@@ -61,5 +77,6 @@ def scatter_rows(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 
 RULES: dict[str, Rule] = {
-    "Gather": gather, "GatherElements": gather_elements, "TopK": topk, f"{OWN}.ScatterRows": scatter_rows,
+    "Gather": gather, "GatherElements": gather_elements, "TopK": topk, "Compress": compress,
+    f"{OWN}.ScatterRows": scatter_rows,
 }  # fmt: skip

@@ -1,14 +1,19 @@
 """Rules of operators that move elements: their adjoints move them back, and add what came from one place."""
 
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 import numpy as np
 
+from asmdnn.network.gradients.indexing import added_where_read
 from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
-from asmdnn.network.operators.definition import axis_of, ints
-from asmdnn.network.operators.moves import pad_widths, permutation, slices, split_sizes
+from asmdnn.network.operators.definition import Shape, axis_of, ints
+from asmdnn.network.operators.moves import PAD_MODES, pad_widths, permutation, slices, split_sizes
+
+REPEATING = {mode: PAD_MODES[mode] for mode in ("reflect", "wrap")}
+Widths = Sequence[tuple[int, int]]
 
 
 def others(node: Node) -> list[None]:
@@ -82,18 +87,30 @@ def reversed_along(w: GradientWords, d: str, axis: int) -> str:
 
 
 def pad(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """What is inside, and of edges what was copied from them; of other modes there is none."""
+    """What is inside, and what was copied from it."""
     mode = node.get("mode", "constant")
-    if mode not in ("constant", "edge"):
-        return None, *others(node)
     dims, d = w.shape(node.inputs[0]), given_of(given)
     axes = w.data_of(node, 3)
     widths = pad_widths(node, len(dims), w.data_of(node, 1), axes)
+    if mode in REPEATING:
+        return repeated(w, d, dims, widths, REPEATING[mode]), *others(node)
     if mode == "edge":
         for axis, (before, after) in enumerate(widths):
             d = with_copies(w, d, axis, max(before, 0), max(after, 0))
         widths = [(min(before, 0), min(after, 0)) for before, after in widths]
     return w("Pad", d, w.ints(*(-a for a, _ in widths), *(-b for _, b in widths))), *others(node)
+
+
+def repeated(w: GradientWords, d: str, dims: Shape, widths: Widths, mode: str) -> str:
+    """Mirrored or periodic images: each axis is a look-up by indices that are padded so."""
+    for axis, (n, (before, after)) in enumerate(zip(dims, widths, strict=True)):
+        if (before, after) != (0, 0):
+            kept = np.arange(max(-before, 0), n - max(-after, 0))
+            places = np.pad(kept, (max(before, 0), max(after, 0)), mode)  # type: ignore[call-overload]
+            shape = w.shape(d)
+            table = (*shape[:axis], n, *shape[axis + 1 :])
+            d = added_where_read(w, d, table, axis, w.constant(places, np.int64))
+    return d
 
 
 def with_copies(w: GradientWords, d: str, axis: int, before: int, after: int) -> str:

@@ -2,11 +2,15 @@
 
 from math import prod
 
+import numpy as np
+
+from asmdnn.errors import Unimplemented
 from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import NOTHING, Node
 
 MATRIX = 2
+MOST_MINORS = 32
 
 
 def transposed(w: GradientWords, x: str) -> str:
@@ -49,4 +53,24 @@ def gemm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     return by_left, by_right, *shifts
 
 
-RULES: dict[str, Rule] = {"MatMul": matmul, "Gemm": gemm}
+def determinant(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """Cofactors: determinants of what is left without a row and a column, of singular matrices too.
+
+    Raises Unimplemented for large ones, whose minors are too many.
+    """
+    d, x = given_of(given), node.inputs[0]
+    dims = w.shape(x)
+    n = dims[-1]
+    if n > MOST_MINORS:
+        raise Unimplemented(f"{node} is of {n}x{n}: its gradient takes all minors, which are for up to {MOST_MINORS}")
+    if n <= 1:
+        return (w.reshaped(d, *dims) if n else w.constant(np.zeros(dims)),)
+    rest = w.constant([[j for j in range(n) if j != i] for i in range(n)], np.int64)
+    lead = len(dims) - MATRIX
+    parts = w("Gather", w("Gather", x, rest, axis=lead), rest, axis=lead + MATRIX)  # row, its others, column, others
+    minors = w("Det", w.turned(parts, *range(lead), lead, lead + 2, lead + 1, lead + 3))
+    signs = 1 - 2 * (np.add.outer(np.arange(n), np.arange(n)) % 2)
+    return (w.mul(w.mul(minors, w.constant(signs)), w.reshaped(d, *dims[:-MATRIX], 1, 1)),)
+
+
+RULES: dict[str, Rule] = {"MatMul": matmul, "Gemm": gemm, "Det": determinant}

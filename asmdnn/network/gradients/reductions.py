@@ -75,11 +75,28 @@ def running_sum(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     return w("CumSum", given_of(given), node.inputs[1], **flags), None
 
 
+def running_product(w: GradientWords, node: Node, given: Gradients) -> Gradients:
+    """In front of the first 0 of a row the sum of dy y from the other end, over x; at it, of dy times what y were with
+    a 1 there; after it 0."""
+    d, (x, axis), y = given_of(given), node.inputs, node.outputs[0]
+    flags = {name: node.get(name, 0) for name in ("exclusive", "reverse")}
+    back = flags | {"reverse": 1 - flags["reverse"]}
+    is_zero = w("Equal", x, w.constant(0.0))
+    zeros = w("CumSum", w.where(is_zero, w.constant(np.ones(w.shape(x))), 0.0), axis, reverse=flags["reverse"])
+    is_first = w("And", is_zero, w("Equal", zeros, w.constant(1.0)))
+    others = w.where(is_first, 1.0, x)
+    at_first = w("CumSum", w.mul(d, w("CumProd", others, axis, **flags)), axis, **back)
+    before = w.div(w("CumSum", w.mul(d, y), axis, **back), w.where(is_zero, 1.0, x))
+    behind = w.where(is_first, at_first, 0.0)
+    return w.where(w("Equal", zeros, w.constant(0.0)), before, behind), None
+
+
 SUMS = (
     "ReduceSum", "ReduceMean", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp",
 )  # fmt: skip
 RULES: dict[str, Rule] = {
     **dict.fromkeys(SUMS, reduction),
     "ReduceMax": extreme, "ReduceMin": extreme, "GlobalAveragePool": whole, "CumSum": running_sum,
+    "CumProd": running_product,
     "GlobalMaxPool": whole_extreme, "ReduceProd": product,
 }  # fmt: skip

@@ -38,13 +38,14 @@ def layer_norm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 
 def lengths(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """x / |x|, of p 2: (dy - y sum of dy y) / |x|."""
-    if node.get("p", 2) != 2:
-        return (None,)
+    """x / |x|, of p 2: (dy - y sum of dy y) / |x|; of p 1 with the signs of x in the place of y."""
     d, x, y = given_of(given), node.inputs[0], node.outputs[0]
     axis = normal(node.get("axis", -1), len(w.shape(x)))
+    along = w.reduced("ReduceSum", w.mul(d, y), axis)
+    if node.get("p", 2) == 1:
+        return (w.div(w.sub(d, w.mul(w("Sign", x), along)), w.reduced("ReduceL1", x, axis)),)
     size = w("Sqrt", w.reduced("ReduceSum", square(w, x), axis))
-    return (w.div(w.sub(d, w.mul(y, w.reduced("ReduceSum", w.mul(d, y), axis))), size),)
+    return (w.div(w.sub(d, w.mul(y, along)), size),)
 
 
 RULES: dict[str, Rule] = {

@@ -18,6 +18,11 @@ Add = Callable[[Node], None]
 AddConstant = Callable[[str, Array], None]
 
 
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Of whatever size, those of ml_dtypes too."""
+    return "float" in dtype.name
+
+
 class KnownGraph:
     """A graph's nodes as they come, and what is known of their values: rules' Sentences.
 
