@@ -9,7 +9,6 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.types import DataType, PropKind, f32
 
 FORWARD = (PropKind.forward_training, PropKind.forward_inference)
-GRADIENTS = (PropKind.backward, PropKind.backward_data, PropKind.backward_weights)
 # oneDNN's names before its version 2.7, of functions that have others since.
 OLDER_ALGORITHMS = {"bounded_relu": "clip", "gelu": "gelu_tanh"}
 FLOAT32_MAX = float.fromhex("0x1.fffffep127")
@@ -37,9 +36,9 @@ def check_alg(name: str, alg: str, known: Collection[str]) -> str:
 def check_prop_kind(prop_kind: PropKind, known: Collection[PropKind]) -> None:
     """Raises InvalidArguments for what the description does not compute."""
     if not isinstance(prop_kind, PropKind) or prop_kind not in known:
-        near = resembling(prop_kind, map(str, known)) or (
-            ": gradients have descriptions of their own, such as EltwiseBackward" * (prop_kind in GRADIENTS)
-        )
+        near = resembling(prop_kind, map(str, known))
+        if isinstance(prop_kind, PropKind) and known is FORWARD:
+            near = ": gradients have descriptions of their own, such as EltwiseBackward"
         raise InvalidArguments(f"prop_kind must be {' or '.join(map(str, known))}, not {shown(prop_kind)}{near}")
 
 
