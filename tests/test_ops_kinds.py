@@ -86,13 +86,17 @@ def test_every_operation_has_a_call() -> None:
 
 
 def each(result: Any) -> list[Any]:
-    return [*result] if isinstance(result, list | tuple) else [result]
+    """Arrays, also in dicts inside of a tuple."""
+    parts = [*result.values()] if isinstance(result, dict) else result
+    return [x for part in parts for x in each(part)] if isinstance(parts, list | tuple) else [parts]
 
 
 def given_as(give: Callable[[Any], Any], value: Any) -> Any:
-    """Arrays, also in a list, are of another library."""
+    """Arrays, also in a list or dict, are of another library."""
     if isinstance(value, list):
         return [given_as(give, one) for one in value]
+    if isinstance(value, dict):
+        return {name: given_as(give, one) for name, one in value.items()}
     return give(value) if isinstance(value, np.ndarray) else value
 
 

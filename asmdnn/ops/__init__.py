@@ -83,6 +83,9 @@ if TYPE_CHECKING:
     from asmdnn.ops.recurrent import lstm as lstm
     from asmdnn.ops.recurrent import pack_recurrent as pack_recurrent
     from asmdnn.ops.recurrent import rnn as rnn
+    from asmdnn.ops.recurrent_gradients import gru_gradient as gru_gradient
+    from asmdnn.ops.recurrent_gradients import lstm_gradient as lstm_gradient
+    from asmdnn.ops.recurrent_gradients import rnn_gradient as rnn_gradient
     from asmdnn.ops.reduction import cumsum as cumsum
     from asmdnn.ops.reduction import reduce as reduce
     from asmdnn.ops.resampling import resize as resize
@@ -128,6 +131,7 @@ MODULES = {
     "nibble_products": ("pack_quantized_weights",),
     "ranking": ("argmax", "argmin", "topk"),
     "recurrent": ("gru", "lstm", "pack_recurrent", "rnn"),
+    "recurrent_gradients": ("gru_gradient", "lstm_gradient", "rnn_gradient"),
     "reduction": ("cumsum", "reduce"),
     "resampling": ("resize", "resize_gradient"),
     "row_gradients": (

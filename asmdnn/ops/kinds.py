@@ -115,6 +115,8 @@ def given_back(result: Any, give: Giver, out: tuple[Any, Any]) -> Any:
         return out[1]
     if isinstance(result, list | tuple):
         return type(result)(given_back(each, give, out) for each in result)
+    if isinstance(result, dict):
+        return {name: given_back(each, give, out) for name, each in result.items()}
     return give(result) if isinstance(result, np.ndarray) else result
 
 

@@ -12,6 +12,7 @@ ATTENTION: Arguments = {
 REDUCED: Arguments = {"x": ROWS, "alg": "norm_lp_sum", "axis": 1, "keepdims": True, "p": 3.0, "eps": 0.5}
 ALONG: Arguments = {"axis": 1, "exclusive": True, "reverse": True}
 CHANNELS: Arguments = {"x": PLANES, "size": 3, "alpha": 0.5, "beta": 0.75, "k": 2.0, "alg": "lrn_within_channel"}
+OUT, STATE = array(2, 3, 4), array(1, 1, 3, 4)
 LAYER: Arguments = {
     "src": array(2, 3, 5), "src_iter": array(1, 1, 3, 4), "direction": "unidirectional_left2right",
     "lengths": (2, 1, 1),
@@ -43,6 +44,7 @@ CALLS: dict[str, Arguments] = {
     "group_norm": {"x": PLANES, "groups": 2, "scale": array(4), "shift": array(4), "epsilon": 1e-5, **MAP},
     "group_norm_gradient": {"dy": PLANES, "x": PLANES, "groups": 2, "scale": array(4), "epsilon": 1e-5},
     "gru": {**LAYER, "weights": gates(3), "linear_before_reset": False},
+    "gru_gradient": {"dy": OUT, "dh": STATE, **LAYER, "weights": gates(3), "linear_before_reset": False},
     "layer_norm": {"x": ROWS, **AFFINE, **MAP},
     "layer_norm_gradient": {"dy": ROWS, "x": ROWS, "scale": COLUMN, "epsilon": 1e-5},
     "log_softmax": SOFTMAX,
@@ -50,6 +52,7 @@ CALLS: dict[str, Arguments] = {
     "lrn": {**CHANNELS, "alg": "lrn_across_channels"},
     "lrn_gradient": {"dy": PLANES, **CHANNELS},
     "lstm": {**LAYER, "weights": LSTM, "src_iter_c": array(1, 1, 3, 4)},
+    "lstm_gradient": {"dy": OUT, "dh": STATE, "dc": STATE, **LAYER, "weights": LSTM, "src_iter_c": STATE},
     "pack_recurrent": {"cell": "lstm", "weights": LSTM},
     "prelu": {"x": ROWS, "weights": COLUMN, **MAP},
     "prelu_gradient": {"dy": ROWS, "x": ROWS, "weights": COLUMN},
@@ -59,6 +62,7 @@ CALLS: dict[str, Arguments] = {
     "rms_norm_gradient": {"dy": ROWS, "x": ROWS, "scale": COLUMN, "epsilon": 1e-5},
     "rnn": {**LAYER, "weights": gates(1), "activation": "relu", "alpha": 0.5},
     "select": {"condition": ROWS > 2, "a": ROWS, "b": COLUMN, **MAP},
+    "rnn_gradient": {"dy": OUT, "dh": STATE, **LAYER, "weights": gates(1), "activation": "relu", "alpha": 0.5},
     "select_gradient": {"dy": ROWS, "condition": ROWS > 2, "a": ROWS, "b": COLUMN},
     "softmax": SOFTMAX,
     "softmax_gradient": {"dy": ROWS, "y": ROWS, "axis": 1},
