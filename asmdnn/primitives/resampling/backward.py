@@ -28,11 +28,11 @@ from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.sum import sum as sums
 from asmdnn.primitives.sum.sum import SumForward
 from asmdnn.records import replace
-from asmdnn.types import FLOAT_NAMES, FLOATS, f32
+from asmdnn.types import FLOAT_NAMES, FLOATS, f16, f32
 
 MOST_TAPS: Final = 64  # of an element, which are code
 MOST_AT_ONCE: Final = 8  # taps along an axis
-RESERVED: Final = 4  # registers: a result, what is loaded, masks
+RESERVED: Final = 4  # registers: a result, what is loaded, masks; f16 is converted in one more
 NAMES: Final = {"src": "diff_dst", "dst": "diff_src"}  # of the adjoint's tensors here
 
 
@@ -44,7 +44,7 @@ def plans(desc: ResamplingBackward, attr: Attr, engine: Engine) -> Iterator[Answ
     except Refused as reason:
         yield from (Refusal(f"{way}:{isa}", str(reason)) for way in ("channels", "axes"))
         return
-    if at_once(taps, isa):
+    if at_once(taps, isa, RESERVED + (f16 in (desc.diff_src.dtype, desc.diff_dst.dtype))):
         for answer in try_all((resampling.plans,), whole(desc, taps), NO_ATTR, engine):
             yield renamed(answer) if isinstance(answer, Plan) else answer
         yield Refusal(f"axes:{isa}", "registers hold what all axes together need")
@@ -70,10 +70,10 @@ def taps_of(desc: ResamplingBackward, attr: Attr) -> tuple[ResampleTaps, ...]:
     return tuple(adjoint(forward.taps(i), size) for i, size in enumerate(desc.diff_src.dims[2:]))
 
 
-def at_once(taps: Sequence[ResampleTaps], isa: str) -> bool:
+def at_once(taps: Sequence[ResampleTaps], isa: str, reserved: int) -> bool:
     """Whether registers hold a weight for each of the outer taps, and sums for each of the inner ones."""
     *outer, inner = [each.each for each in taps] or [1]
-    return prod(outer) * inner <= MOST_TAPS and prod(outer) + inner + RESERVED <= VECTORS[isa].count
+    return prod(outer) * inner <= MOST_TAPS and prod(outer) + inner + reserved <= VECTORS[isa].count
 
 
 def whole(desc: ResamplingBackward, taps: tuple[ResampleTaps, ...]) -> AdjointResampling:
