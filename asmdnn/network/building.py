@@ -65,13 +65,18 @@ class Graph(LearnsParameters):
         self._inputs[name] = declared(name, shape, dtype)
         return Symbol(self, name)
 
-    def state(self, name: str, shape: Sequence[int], dtype: Any = np.float32, initial: Any = 0) -> Symbol:
+    def state(
+        self, name: str, shape: Sequence[int], dtype: Any = np.float32, initial: Any = 0, trainable: bool = False
+    ) -> Symbol:
         """A value that stays between calls: what this symbol reads is what it was before the call.
 
         shape: dims, which are fixed; dtype: float32; initial: a number, or an array of these dims.  `update` says what
         it becomes; `net.state[name]` is its array, `net.reset()` sets it to its initial value.  A network with state
-        serves one call at a time.  Raises InvalidArguments.
+        serves one call at a time.  trainable: whether it is a parameter, which `train` learns and updates.  Raises
+        InvalidArguments.
         """
+        if type(trainable) is not bool:
+            raise InvalidArguments(f"trainable must be True or False, not {shown(trainable)}")
         symbol = self.input(name, shape, dtype)  # type: ignore[arg-type]
         declared = self._inputs[name]
         assert declared.shape is not None
@@ -81,6 +86,8 @@ class Graph(LearnsParameters):
             del self._inputs[name]
             raise
         self._states[name] = NetworkState(name, data)
+        if trainable:
+            self._parameters[name] = declared.shape  # type: ignore[assignment]  # of numbers, as it was checked
         return symbol
 
     def update(self, state: Symbol, value: Any, at: Any = None) -> Symbol:

@@ -5,7 +5,8 @@ Its arena stays, too: it is often larger than what the pool of scratchpads keeps
 cost more than many a layer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,19 @@ class InPlaceCalls:
         except MemoryError as error:
             raise no_memory(error) from None
 
+    def bound(self, feeds: Mapping[str, Array], results: Mapping[str, Array]) -> Callable[[], None]:
+        """A call on arrays that stay where they are: of all inputs but states, and of the values that it makes."""
+        limits, arrays = self.part.ends.limits, [feeds[name] for name in self._reads]
+        addresses = address_reader()([*arrays, *(results[name] for name in self._makes)])
+
+        def call() -> None:
+            if limits:
+                self.part.check_indices(feeds, limits)
+            self._call.place(addresses, self._moving)  # other calls may have been between
+            self._call()
+
+        return call
+
 
 def in_place_calls(runnable: Runnable, states: Mapping[str, Array]) -> InPlaceCalls | None:
     """None for networks that are not one native call, that write a part of a state, or deliver what they also read or
@@ -67,3 +81,22 @@ def in_place_calls(runnable: Runnable, states: Mapping[str, Array]) -> InPlaceCa
     if len(values) != len({*values}) or any(x in written or x not in part.ends.makes for x in values):
         return None
     return InPlaceCalls(runnable, part, states)
+
+
+class PlacedNetworks:
+    """Networks on the same states, in whose place no others may come.  A call has the states to itself."""
+
+    def __init__(self, states: Mapping[str, Array]) -> None:
+        self._states, self._calls = states, dict[int, InPlaceCalls | None]()
+
+    def of(self, net: Any) -> InPlaceCalls | None:
+        """None as `in_place_calls` has it."""
+        if id(net) not in self._calls:
+            self._calls[id(net)] = in_place_calls(net._runnable, self._states)
+        return self._calls[id(net)]
+
+    def run(self, net: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs.  feeds: of all inputs but states.  Raises InvalidArguments, OutOfMemory."""
+        calls = self.of(net)
+        found: dict[str, Array] = net._runnable.run_in_place(feeds, self._states) if calls is None else calls.run(feeds)
+        return found

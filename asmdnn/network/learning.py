@@ -31,7 +31,9 @@ class LearnsParameters:
 
     if TYPE_CHECKING:
 
-        def state(self, name: str, shape: Sequence[int], dtype: Any = np.float32, initial: Any = 0) -> Symbol: ...
+        def state(
+            self, name: str, shape: Sequence[int], dtype: Any = ..., initial: Any = ..., trainable: bool = ...
+        ) -> Symbol: ...
         def _check_own(self, outputs: Mapping[str, Any]) -> None: ...
         def _copy(self) -> Any: ...
 
@@ -69,7 +71,7 @@ class LearnsParameters:
         return dict(self._parameters)
 
     def parameter(self, name: str, shape: Sequence[int], init: Any = "he_normal") -> Symbol:
-        """A state that `train` learns.
+        """A state that `train` learns, `state` with `trainable`, by a word for its initial values.
 
         init: an array, a number, or a word: zeros, ones, and he, glorot or lecun with _normal or _uniform, which count
         the first of two dims as inputs, as `x @ w` reads them, and the first of more as outputs, as Conv does.  Raises
@@ -81,9 +83,7 @@ class LearnsParameters:
 
             shape = declared(name, shape, np.float32).shape  # type: ignore[assignment]
             init = drawn(name, shape, init, self.seed)  # type: ignore[arg-type]
-        symbol = self.state(name, shape, initial=init)
-        self._parameters[name] = self._inputs[name].shape  # type: ignore[assignment]
-        return symbol
+        return self.state(name, shape, initial=init, trainable=True)
 
     def gradients(self, loss: Symbol, wrt: Sequence[Symbol]) -> tuple[Symbol, ...]:
         """The gradients of a loss, one number of f32, by values that it depends on: symbols, each of its value's dims.

@@ -133,6 +133,7 @@ def steps(directory: Path) -> dict[str, Call]:
         ),
         "TrainingStep": (step, lambda: {"x": x}),
         "TrainingStep.run": (step.run, lambda: {"feeds": {"x": x}}),
+        "TrainingStep.bind": (step.bind, lambda: {"x": x, "y": array(2, 2)}),
         "TrainingStep.profile": (step.profile, lambda: {"feeds": {"x": x}, "repeats": 2}),
         "TrainingStep.gradients": (step.gradients, lambda: {"x": x}),
         "TrainingStep.apply": (step.apply, lambda: {"gradients": {"w": array(3, 2)}}),
@@ -240,7 +241,8 @@ def of_graphs() -> dict[str, Call]:
         ),
         "Graph.map": (mapped, lambda: {"function": sum_of, "operand": array(3), "name": "sum"}),
         "Graph.state": (
-            with_state, lambda: {"name": "s", "shape": (2, 3), "dtype": np.float32, "initial": array(2, 3)}
+            with_state,
+            lambda: {"name": "s", "shape": (2, 3), "dtype": np.float32, "initial": array(2, 3), "trainable": True},
         ),
         "Graph.update": (updated, lambda: {"value": array(2, 3), "at": 1}),
         "Graph.gradients": (differentiated, lambda: {"loss": "loss", "wrt": "x"}),

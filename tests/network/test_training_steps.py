@@ -132,7 +132,7 @@ def test_a_step_keeps_its_arena() -> None:
     """Also where it is larger than what the pool of scratchpads keeps between calls."""
     step, given = pooled((0, 0, 0, 0), engine()), {"x": random(4, 3, 12, 12), "t": np.arange(4)}
     step(**given)
-    (calls,) = step._in_place.values()
+    calls = step._placed.of(step._nets.main)
     assert calls is not None
     first = calls._call._scratch_address
     dnn.clear_caches()

@@ -1,6 +1,6 @@
 """A training step: one native call, which reads and writes parameters and an optimizer's moments in place."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -11,7 +11,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.in_place import InPlaceCalls, in_place_calls
+from asmdnn.network.in_place import PlacedNetworks
 from asmdnn.network.inputs import as_input
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters
@@ -36,7 +36,8 @@ class TrainingStep:
 
     def __init__(self, recipe: StepRecipe, nets: StepNetworks, steps: int = 0, calls: int = 0) -> None:
         self._recipe, self._nets, self.steps, self._calls = recipe, nets, steps, calls
-        self._states, self._in_place = nets.states(), dict[int, InPlaceCalls | None]()
+        self._states = nets.states()
+        self._placed = PlacedNetworks(self._states)
         self.parameters = Parameters(self._states, recipe.graph.parameters)
 
     def __repr__(self) -> str:
@@ -88,18 +89,23 @@ class TrainingStep:
         finite number, with check_finite for a loss or a gradient that is not finite, and while another step runs; no
         parameter has changed then.
         """
-        given, parts = self._checked(feeds), self._recipe.options.accumulate
-        with self._states:
-            is_last = (self._calls + 1) % parts == 0
-            numbers = self._numbers(self.steps + 1) if is_last else None
-            own = {} if parts > 1 or numbers is None else numbers
-            results = self._run(self._nets.main, {**given, **self._seeds(), **own})
-            self._look_at(results)
-            if parts > 1 and numbers is not None:
-                self._run(self._nets.update, numbers)
-            self._calls += 1
-            self.steps += is_last
+        given = self._checked(feeds)
+        results = self._taken(lambda own: self._placed.run(self._nets.main, {**given, **own}))
         return {"loss": results.pop(LOSS), **results}
+
+    @within_memory
+    def bind(self, **arrays: Array) -> Callable[[], float]:
+        """Steps on fixed arrays, dense ones, for each input and each of `outputs`: `take = step.bind(x=x, t=t)`.
+
+        `take()` is a step on what the arrays hold then: it writes the outputs, and returns the loss.  It raises as
+        `run`.  For steps that are one native call.  Raises InvalidArguments.
+        """
+        with importing():
+            from asmdnn.network.training.bound import bound_call
+
+        net = self._nets.main
+        run = bound_call(net, self._placed.of(net), self.inputs, arrays)
+        return lambda: float(self._taken(run)[LOSS].item())
 
     def gradients(self, **feeds: Any) -> dict[str, Array]:
         """The first half of a step: "loss", and the gradient by each trained parameter, by its name.
@@ -109,7 +115,7 @@ class TrainingStep:
         """
         given = self._checked(feeds)
         with self._states:
-            results = self._run(self._nets.forward, {**given, **self._seeds()})
+            results = self._placed.run(self._nets.forward, {**given, **self._seeds()})
             self._calls += 1
         found = {name: results[f"{GRADIENT}{name}"] for name in self._recipe.settings}
         return {"loss": results[LOSS], **found}
@@ -127,7 +133,7 @@ class TrainingStep:
         dims = self._recipe.graph.parameters
         found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
         with self._states:
-            self._look_at(self._run(self._nets.halves, {**found, **self._numbers(self.steps + 1)}))
+            self._look_at(self._placed.run(self._nets.halves, {**found, **self._numbers(self.steps + 1)}))
             self.steps += 1
 
     def check(self) -> None:
@@ -220,13 +226,20 @@ class TrainingStep:
         graph = with_values(self._recipe.source, self.state_dict(), [*outputs.values()])
         export_onnx(path, graph, outputs, {name: self._nets.main.outputs[name] for name in outputs})
 
-    def _run(self, net: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """A call of one of its networks on its states, which the caller has to itself."""
-        how, key = net._runnable, id(net)
-        if key not in self._in_place:
-            self._in_place[key] = in_place_calls(how, self._states)
-        calls = self._in_place[key]
-        return how.run_in_place(feeds, self._states) if calls is None else calls.run(feeds)
+    def _taken(self, call: Callable[[dict[str, Array]], dict[str, Array]]) -> dict[str, Array]:
+        """Take a step by a call of the first network, of what the step itself feeds; what the call returns."""
+        parts = self._recipe.options.accumulate
+        with self._states:
+            is_last = (self._calls + 1) % parts == 0
+            numbers = self._numbers(self.steps + 1) if is_last else None
+            own = {} if parts > 1 or numbers is None else numbers
+            results = call({**self._seeds(), **own})
+            self._look_at(results)
+            if parts > 1 and numbers is not None:
+                self._placed.run(self._nets.update, numbers)
+            self._calls += 1
+            self.steps += is_last
+        return results
 
     def _look_at(self, results: dict[str, Array]) -> None:
         """Raise InvalidArguments for a step that was refused, as its sizes are not finite."""

@@ -1,0 +1,137 @@
+"""Training steps bound to arrays: those of `run`, bit for bit; and states that are parameters."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn import optim
+from tests.network.nets import engine
+from tests.network.test_train import ROWS, feeds, perceptron
+
+pytestmark = pytest.mark.isa("avx2")
+STEPS = 5
+
+
+def with_scores(optimizer: Any = None, dropout: bool = False, **options: Any) -> dnn.TrainingStep:
+    """A step with an output; dropout draws in each call."""
+    g = dnn.Graph("bound", seed=3)
+    loss, scores = perceptron(g)
+    if dropout:
+        drawn = g.apply("Dropout", scores, 0.5, np.array(True))
+        loss = loss + g.apply("ReduceMean", drawn * drawn, keepdims=0)
+    found = optim.AdamW(optim.linear(0.02, steps=9, warmup=3)) if optimizer is None else optimizer
+    return g.train(loss, found, outputs={"scores": scores}, engine=engine(2), **options)
+
+
+def arrays() -> dict[str, Any]:
+    given = feeds()
+    return {"x": given["x"], "t": given["t"].astype(np.int64), "scores": np.empty((ROWS, 7), np.float32)}
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {}, "averages": {"ema": 0.9}, "in parts": {"accumulate": 3}, "checked": {"check_finite": True},
+    "dropout": {"dropout": True}, "dropout in parts": {"dropout": True, "accumulate": 2, "check_finite": True},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_bits_are_those_of_run(name: str) -> None:
+    """Also where calls of both kinds come in turns, and where the arrays have other numbers than before."""
+    one, other, given = with_scores(**OPTIONS[name]), with_scores(**OPTIONS[name]), arrays()
+    take = one.bind(**given)
+    for i in range(STEPS):
+        given["x"] *= np.float32(1.1)
+        if i == 2:
+            one.run(inputs_of(given))
+        loss = take()
+        wanted = [other.run(inputs_of(given)) for _ in range(2 if i == 2 else 1)][-1]
+        assert loss == float(wanted["loss"].item())
+        assert np.array_equal(given["scores"], wanted["scores"])
+    assert (one.steps, one._calls) == (other.steps, other._calls)
+    left = other.state_dict()
+    assert all(np.array_equal(array, left[key]) for key, array in one.state_dict().items())
+
+
+def inputs_of(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in "xt"}
+
+
+def test_a_step_that_is_refused_changes_nothing() -> None:
+    step, given = with_scores(check_finite=True), arrays()
+    take, before = step.bind(**given), step.state_dict()
+    given["x"][0, 0] = np.inf
+    with pytest.raises(dnn.InvalidArguments, match="the loss or a gradient of step 1 is not finite"):
+        take()
+    assert all(np.array_equal(array, before[key]) for key, array in step.state_dict().items())
+    given["x"][0, 0] = 0
+    assert np.isfinite(take()) and step.steps == 1
+
+
+def test_numbers_that_f32_does_not_hold() -> None:
+    step, given = with_scores(optim.SGD(lambda k: 1e-3 if k < 2 else 1e300)), arrays()
+    take = step.bind(**given)
+    take()
+    with pytest.raises(dnn.InvalidArguments, match="of step 2"):
+        take()
+    assert step.steps == 1
+
+
+BAD: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
+    "missing": (lambda a: {name: a[name] for name in "xt"}, "arrays must be x, t, scores"),
+    "unknown": (lambda a: {**a, "y": a["x"]}, "arrays must be x, t, scores"),
+    "dims": (lambda a: {**a, "x": a["x"][:1]}, "x"),
+    "type": (lambda a: {**a, "x": a["x"].astype(np.float64)}, "x"),
+    "not dense": (lambda a: {**a, "x": np.asfortranarray(a["x"])}, "x must be dense, aligned"),
+    "no array": (lambda a: {**a, "x": None}, "x"),
+    "shared": (
+        lambda a: {**a, "scores": a["x"].reshape(-1)[: ROWS * 7].reshape(ROWS, 7)}, "scores shares memory with x"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_arrays_that_do_not_fit(name: str) -> None:
+    change, message = BAD[name]
+    with pytest.raises(dnn.InvalidArguments, match=message) as error:
+        with_scores().bind(**change(arrays()))
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_outputs_that_are_one_value() -> None:
+    g = dnn.Graph("twice")
+    loss, scores = perceptron(g)
+    step = g.train(loss, optim.SGD(0.1), outputs={"a": scores, "b": scores}, engine=engine(1))
+    with pytest.raises(dnn.InvalidArguments, match="a step is bound if it is one native call"):
+        step.bind(**{name: arrays()[name] for name in "xt"}, a=arrays()["scores"], b=arrays()["scores"])
+
+
+def trained(make: Callable[[dnn.Graph, np.ndarray], Any]) -> dnn.TrainingStep:
+    """Of a matrix, which `make` puts into a graph."""
+    g, initial = dnn.Graph("one"), np.random.default_rng(2).standard_normal((4, 3)).astype(np.float32)
+    y = g.input("x", (6, 4)) @ make(g, initial)
+    return g.train(g.apply("ReduceMean", y * y, keepdims=0), optim.Adam(0.01), engine=engine(1))
+
+
+def test_states_that_are_parameters() -> None:
+    """As `parameter` makes them; other states are none."""
+    state = trained(lambda g, initial: g.state("w", (4, 3), initial=initial, trainable=True))
+    parameter = trained(lambda g, initial: g.parameter("w", (4, 3), initial))
+    x = np.random.default_rng(3).standard_normal((6, 4)).astype(np.float32)
+    before = state.parameters["w"]
+    assert [state(x=x) for _ in range(3)] == [parameter(x=x) for _ in range(3)]
+    assert np.array_equal(state.parameters["w"], parameter.parameters["w"])
+    assert not np.array_equal(state.parameters["w"], before)
+    g = dnn.Graph("states")
+    assert g.state("kept", (2,)).name not in g.parameters and g.state("p", (2,), trainable=True).name in g.parameters
+
+
+def test_bad_states() -> None:
+    g = dnn.Graph("bad")
+    with pytest.raises(dnn.InvalidArguments, match="trainable must be True or False, not 1"):
+        g.state("w", (4, 3), trainable=1)  # type: ignore[arg-type]
+    with pytest.raises(dnn.InvalidArguments, match="initial of state"):
+        g.state("w", (4, 3), initial=np.zeros(5), trainable=True)
+    assert not g.parameters and g.state("w", (4, 3), trainable=True).name == "w"
