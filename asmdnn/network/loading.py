@@ -46,9 +46,10 @@ def load_onnx(
     refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
     Networks that are native throughout are kept in the cache on disk, beside the kernels; one that is found there is
     planned again only when it is looked at in a way that needs it.
-    precision: "f32"; "bf16" and "f16" allow kernels to multiply and to store such numbers where that is expected to be
-    faster, which rounds to 8 or 11 bits, and "fast" whatever the CPU multiplies fastest.  On a CPU that would have to
-    make f32 of them it changes nothing.  io: the type of float inputs and outputs: "file", as the model declares them,
+    precision: "f32"; "bf16" allows kernels to multiply and to store such numbers where that is expected to be faster,
+    which rounds to 8 bits, and changes nothing on a CPU that would have to make f32 of them.  "f16", of 11 bits, stores
+    weights of one or two rows and values that are only moved or mapped, beyond L2; "fast" is whichever the CPU takes
+    faster.  io: the type of float inputs and outputs: "file", as the model declares them,
     "f32", "bf16" or "f16".  Values that a file declares as f16 or bf16 are f32 inside in any case, and rounded where
     they leave the network.  keep_f32: names of nodes, or of their results, that compute in f32 all the same.
     max_error: keep more in f32, largest error first, until outputs are within this share of their largest value of

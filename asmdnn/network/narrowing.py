@@ -15,25 +15,22 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
 from asmdnn.isa.dot import half_products
 from asmdnn.network.asking import Asking
+from asmdnn.network.f16_storage import stored_as_f16
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
-from asmdnn.network.graph import NOTHING, Model, Node
+from asmdnn.network.graph import NOTHING, Model
 from asmdnn.network.narrow_costs import RECURRENT, Costs
+from asmdnn.network.narrow_groups import MOVES, NORMS, PRODUCTS, is_carrier, is_kept, key_of, results_of
 from asmdnn.network.narrow_training import rounded_products
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.weights import MOVES
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import Steps
 from asmdnn.network.storage import AS_DECLARED, Precision, StorageTypes
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import replace
+from asmdnn.types import f16
 
-PRODUCTS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 ATTENTION = f"{OWN}.Attention"
-CARRIERS = MOVES | {"Concat", "AveragePool", "GlobalAveragePool", f"{OWN}.ChannelShuffle"}
-RESIZES = {"Resize", "Upsample"}  # to the nearest elements; what is between them is computed in f32
-# What stores its operand's type or a narrower one, and computes in f32.
-NORMS = {"LayerNormalization", "RMSNormalization", "Softmax"}
 # Sums of integers that are floats after their scales.
 SUMS = {f"{OWN}.MatMulInteger"}
 
@@ -55,11 +52,14 @@ def check_kept(model: Model, precision: Precision) -> None:
 def narrowed(
     graph: StaticGraph, groups: Sequence[Group], engine: Engine, precision: Precision, asking: Asking | None = None
 ) -> tuple[tuple[Group, ...], StorageTypes]:
-    """The groups, and what to multiply and to store in bf16.  Nothing on a level that would make f32 of it to multiply
-    it, and nothing where bits may not depend on the number of items, by which costs choose."""
+    """The groups, and what to multiply and to store in fewer bits.  Where a level would make f32 of them to multiply
+    them, f16 is stored alone.  Nothing where bits may not depend on the number of items, by which costs choose."""
     types = half_products(engine.isa)
-    if types is None or engine.any_batch or not precision.allows(types.src):
+    if engine.any_batch:
         return tuple(groups), AS_DECLARED
+    if types is None or not precision.allows(types.src):
+        stores = precision.allows(f16) and not precision.trains
+        return tuple(groups), stored_as_f16(graph, groups, engine, precision) if stores else AS_DECLARED
     costs = Costs(Steps(graph, engine, asking=asking), types)
     if precision.trains:
         return tuple(groups), rounded_products(graph, groups, costs)
@@ -73,16 +73,12 @@ class Narrowing:
 
     def __init__(self, graph: StaticGraph, groups: Sequence[Group], costs: Costs, precision: Precision) -> None:
         self.graph, self.costs = graph, costs
-        self.names_kept = set(precision.keep_f32)
-        self.kept = {group.result for group in groups if self.is_kept(group.nodes)}
+        self.kept = {group.result for group in groups if is_kept(group.nodes, precision)}
         self.groups = tuple(part for group in groups for part in self.parts(group))
-        self.kept |= {group.result for group in self.groups if self.is_kept(group.nodes)}
+        self.kept |= {group.result for group in self.groups if is_kept(group.nodes, precision)}
         self.makers = {name: group for group in self.groups for name in results_of(group)}
         self.products: set[str] = set()
         self.converted: set[str] = set()
-
-    def is_kept(self, nodes: Sequence[Node]) -> bool:
-        return any({node.name, *node.outputs} & self.names_kept for node in nodes)
 
     def parts(self, group: Group) -> tuple[Group, ...]:
         """The group, or the product in front of it and the rest."""
@@ -104,7 +100,7 @@ class Narrowing:
         for group in reversed(self.groups):
             if group.result in self.products:
                 wanted.update(self.operands(group))
-            elif not wanted.isdisjoint(results_of(group)) and self.is_carrier(group):
+            elif not wanted.isdisjoint(results_of(group)) and is_carrier(group):
                 wanted.update(self.carried(group))
         wanted |= self.addends(wanted)
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
@@ -164,17 +160,11 @@ class Narrowing:
     def is_f32(self, name: str) -> bool:
         return self.graph.values[name].dtype == np.float32
 
-    def is_carrier(self, group: Group) -> bool:
-        node = group.main
-        if node is None or key_of(group) in CARRIERS:
-            return True
-        return key_of(group) in RESIZES and node.get("mode", "nearest") == "nearest" and not group.maps
-
     def may_be_narrow(self, name: str) -> bool:
         """Whether what makes a value may store it so."""
         group = self.makers[name]
         is_free = name not in self.graph.outputs.values() and name not in self.kept and self.is_f32(name)
-        makes = name in self.products or self.is_carrier(group) or key_of(group) in NORMS | SUMS
+        makes = name in self.products or is_carrier(group) or key_of(group) in NORMS | SUMS
         return is_free and makes and not group.has_integers and len(self.graph.shape(name)) > 0
 
     def gains(self, group: Group) -> bool:
@@ -201,15 +191,3 @@ class Narrowing:
         if name in self.converted or (name in self.makers and self.may_be_narrow(name)):
             return 0
         return self.costs.conversion(self.graph.shape(name))
-
-
-def results_of(group: Group) -> tuple[str, ...]:
-    """What others may read: the result, and what the main node makes beside it."""
-    further = group.main.outputs[1:] if group.main is not None and not group.maps else ()
-    return (group.result, *(name for name in further if name != NOTHING))
-
-
-def key_of(group: Group) -> str:
-    """The main operator's name, after its domain; "" for maps."""
-    node = group.main
-    return "" if node is None else node.key

@@ -17,7 +17,7 @@ from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.passing import made_type
-from asmdnn.network.report import batch_line, explanation
+from asmdnn.network.report import batch_line, explanation, precision_line
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import NativeSegment
 from asmdnn.network.shared import SharedByShapes
@@ -78,9 +78,9 @@ class NetworkPlan:
     def described(self) -> str:
         """The first of it, for which nothing needs to be planned."""
         waiting = [f"  later  {nodes[0]}: {reason}" for nodes, reason in self.later]
-        text = "\n".join([explanation(self.graph, self.segments, self.refused), *waiting])
-        kept = ", ".join(self.precision.keep_f32)
-        return f"{text}\n  f32 stay {kept}" if kept else text
+        kept = [f"  f32 stay {', '.join(self.precision.keep_f32)}"] if self.precision.keep_f32 else []
+        words = [line for line in [precision_line(self.precision, self.segments)] if line]
+        return "\n".join([explanation(self.graph, self.segments, self.refused), *waiting, *words, *kept])
 
 
 @within_memory

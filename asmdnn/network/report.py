@@ -8,6 +8,7 @@ from asmdnn.network.descriptors import layout_of
 from asmdnn.network.segments import NativeSegment
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import NetworkStep
+from asmdnn.network.storage import IN_F32, Precision
 
 
 def explanation(
@@ -27,6 +28,23 @@ def listing(graph: StaticGraph, names: Iterable[str]) -> str:
     """Names of inputs or outputs with their dims."""
     dims = {name: graph.shape(graph.outputs.get(name, name)) for name in names}
     return ", ".join(f"{name} {'x'.join(map(str, shape)) or 'scalar'}" for name, shape in dims.items())
+
+
+def precision_line(precision: Precision, segments: Sequence[NativeSegment | CompiledSegment]) -> str:
+    """What a word that allows fewer bits has changed, "" of f32."""
+    if precision.word == IN_F32.word:
+        return ""
+    used = [segment.segment.storage for segment in segments if isinstance(segment, CompiledSegment)]
+    counts = [
+        f"{count} {what}"
+        for what, count in (
+            ("products multiply fewer bits", sum(len(one.products) for one in used)),
+            ("products keep their weights so", sum(len(one.weights) for one in used)),
+            ("values are stored so", sum(len(one.values) for one in used)),
+        )
+        if count
+    ]
+    return f"  precision {precision.word}: {', '.join(counts) or 'nothing is expected to gain by it, all is f32'}"
 
 
 def native_lines(segment: CompiledSegment) -> list[str]:

@@ -118,6 +118,10 @@ class Steps(StepList):
         """What the product whose group makes a value multiplies."""
         return self.storage.products.get(name, f32)
 
+    def weights_type(self, name: str) -> DataType:
+        """What the weights of the product whose group makes a value are kept in."""
+        return self.storage.weights.get(name, self.factor_type(name))
+
     def kept(self, name: str) -> Place:
         """Where a value lies, in the type in which it was made."""
         return self.places[name][0] if name in self.places else self.place(name)

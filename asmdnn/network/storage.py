@@ -36,10 +36,16 @@ class Precision:
 @dataclass(frozen=True, eq=False)
 class StorageTypes:
     """values: the type of those that are not kept as they are declared; products: what is multiplied by the
-    groups of these results, whose operands are narrow."""
+    groups of these results, whose operands are narrow; weights: what only the weights of such groups are kept in."""
 
     values: Mapping[str, DataType] = field(default_factory=dict)
     products: Mapping[str, DataType] = field(default_factory=dict)
+    weights: Mapping[str, DataType] = field(default_factory=dict)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether anything is in fewer bits."""
+        return bool(self.values or self.products or self.weights)
 
 
 IN_F32, AS_DECLARED = Precision(), StorageTypes()

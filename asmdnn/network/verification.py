@@ -18,9 +18,11 @@ from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.storage import StorageTypes
 from asmdnn.records import dataclass
+from asmdnn.types import f16
 
 UNIT_ROUNDOFF = 2.0**-24
-NARROW_ROUNDING = 2.0**-7  # of bf16: an operand, a weight and the result, each by 2^-9 of its value
+# Of bf16 and of f16: an operand, a weight and the result, each by 2^-9 or 2^-12 of its value.
+NARROW_ROUNDING, F16_ROUNDING = 2.0**-7, 2.0**-10
 FUNCTIONS = 64  # roundings that maps, and transformed convolutions, may add
 RECURRENT = ("LSTM", "GRU", "RNN")
 SUMS = ("Conv", "ConvTranspose", "MatMul", "Gemm")  # what sums products
@@ -81,7 +83,7 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
         bound = UNIT_ROUNDOFF * (terms(graph, group) + FUNCTIONS) * largest
         rounded = max(largest, gates(group, {**known, **inner}))
         bound += rerounded(group, known)
-        bound += NARROW_ROUNDING * rounded * is_narrow(run.segment.segment.storage, group)
+        bound += rounded * narrow_rounding(run.segment.segment.storage, group)
         for name in (group.result, *further_results(group)):
             step, array = made.get(name, (None, EMPTY))
             exact = inner[name]
@@ -186,8 +188,15 @@ def distance(native: Array, exact: Array) -> float:
 
 def is_narrow(storage: StorageTypes, group: Group) -> bool:
     """Whether it multiplies, reads or makes values that are kept in fewer bits than f32."""
-    names = {name for node in group.nodes for name in (*node.inputs, *node.outputs)}
-    return group.result in storage.products or not names.isdisjoint(storage.values)
+    return narrow_rounding(storage, group) > 0
+
+
+def narrow_rounding(storage: StorageTypes, group: Group) -> float:
+    """What fewer bits than f32 may do, as a share of the largest value."""
+    names = {group.result, *(name for node in group.nodes for name in (*node.inputs, *node.outputs))}
+    found = {types[name] for types in (storage.products, storage.weights) for name in [group.result] if name in types}
+    found |= {storage.values[name] for name in names & storage.values.keys()}
+    return max((F16_ROUNDING if dtype == f16 else NARROW_ROUNDING for dtype in found), default=0.0)
 
 
 def in_steps(graph: StaticGraph, group: Group, bound: float) -> float:

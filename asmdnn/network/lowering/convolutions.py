@@ -128,7 +128,7 @@ def convolve_floats(steps: Steps, group: Group) -> None:
         lower_given(steps, (node, *group.maps), group.label, desc, tail_of(steps, group))
         return
     constants, tail = constants_of(steps, node, desc), tail_of(steps, group)
-    desc = desc.with_formats({"dst": steps.result_format(desc.dst.dims, stored(steps.value(group.result)))})
+    desc = desc.with_formats({"dst": steps.result_format(desc.dst.dims, steps.type_of(group.result))})
     if not is_transposed and group.scale is None and is_frames(steps, node, tail):
         lower_frames(steps, group, constants, tail)
         return

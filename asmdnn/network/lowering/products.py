@@ -50,7 +50,8 @@ def multiply_floats(steps: Steps, group: Group) -> None:
         tail = tail_of(steps, group, lambda dims: folded(dims, result), reads_bytes=factors != f32)
         source = steps.plain(a, factors)
         places = {"src": Place(source.buffer, source.desc.reshape(rows)), **tail.places()}
-        desc = MatMul(places["src"].desc, any_format(right, factors), row_major(dst, dtype))
+        form = any_format(right, steps.weights_type(group.result))
+        desc = MatMul(places["src"].desc, form, row_major(dst, dtype))
         steps.add(
             group.nodes,
             group.label,
@@ -112,7 +113,8 @@ def gemm_of_floats(steps: Steps, group: Group) -> None:
         constants["bias"] = (bias, np.float32(beta) * data)
     tail = tail_of(steps, group, reads_bytes=factors != f32)
     dst = row_major(shape, steps.type_of(group.result))
-    desc = MatMul(source.desc, any_format(weights.shape, factors), dst, bias_desc)
+    form = any_format(weights.shape, steps.weights_type(group.result))
+    desc = MatMul(source.desc, form, dst, bias_desc)
     places = {"src": source, **tail.places()}
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=tail.attr())
 
