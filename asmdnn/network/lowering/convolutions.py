@@ -71,7 +71,7 @@ def convolve_integers(steps: Steps, group: Group, factors: DataType = s8) -> Non
     of f32, for kernels that read bytes into f32, nearly so.  Raises Refused."""
     node = group.node
     desc = convolution(steps, node)
-    source, weights = source_of(steps, node.inputs[0]), weights_of(steps, node.inputs[1], 0)
+    source, weights = source_of(steps, node.inputs[0]), weights_of(steps, node.inputs[1], 0, factors)
     bias = bias_of(steps, node.inputs[2]) if len(node.inputs) > 2 else np.zeros(1)
     channels = (1, -1, *[1] * (desc.src.ndims - 2))
     start = Start((source.numbers.scale * weights.scale).reshape(channels), bias.reshape(channels))

@@ -9,16 +9,15 @@ from asmdnn.isa.dot import U8S8, dot_class
 from asmdnn.network.descriptors import STORED
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
-from asmdnn.network.quantised.numbers import Integers, quantization_of
+from asmdnn.network.quantised.numbers import Integers, around_zero, quantization_of
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
-from asmdnn.types import DataType
+from asmdnn.types import DataType, s8
 
 FormatPath = Callable[[Steps, Group], None]
-SHIFT = 128  # between uint8 and int8
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,8 @@ class IntegerSource:
 
 @dataclass(frozen=True, eq=False)
 class SignedWeights:
-    """array: s8, without a zero point; scale: f64, one number or one for each index of an axis."""
+    """array: s8, or s16 for kernels of f32, without a zero point; scale: f64, one number or one for each index of an
+    axis."""
 
     name: str
     array: Array
@@ -71,20 +71,22 @@ def source_of(steps: Steps, floats: str) -> IntegerSource:
     return IntegerSource(node.inputs[0], floats, numbers)
 
 
-def weights_of(steps: Steps, floats: str, axis: int) -> SignedWeights:
-    """Constant integers with scales along an axis; with zero points that are all 0, or 128 if they are unsigned.
-    Raises Refused."""
+def weights_of(steps: Steps, floats: str, axis: int, factors: DataType = s8) -> SignedWeights:
+    """Constant integers with scales and zero points along an axis, which are signed bytes less these.  factors: what
+    they become; f32 holds all others, too.  Raises Refused."""
     node = steps.dequantizers[floats]
     numbers, data = quantization_of(steps.graph.values, node), steps.value(node.inputs[0]).data
     if data is None:
         raise Refused(f"its operand {node.inputs[0]} is no constant")
-    if numbers.scale.size > 1 and numbers.axis != axis:
+    if max(numbers.scale.size, numbers.zero.size) > 1 and numbers.axis != axis:
         raise Refused(f"its operand {floats} has a scale for each index of dim {numbers.axis}, not of {axis}")
-    shift = SHIFT if numbers.dtype == np.uint8 else 0
-    if (numbers.zero != shift).any():
-        raise Refused(f"its operand {floats} has zero points, and is not symmetric")
-    signed = data if not shift else (data.astype(np.int16) - shift).astype(np.int8)
-    return SignedWeights(f"{node.inputs[0]} signed" if shift else node.inputs[0], signed, numbers.scale)
+    if not numbers.zero.any() and numbers.dtype == np.int8:
+        return SignedWeights(node.inputs[0], data, numbers.scale)
+    centred = around_zero(data, numbers, axis)
+    signed = centred.astype(np.int8)
+    if factors == s8 and (signed != centred).any():
+        raise Refused(f"its operand {floats} less its zero points is no int8")
+    return SignedWeights(f"{floats} around 0", signed if factors == s8 else centred, numbers.scale)
 
 
 def bias_of(steps: Steps, name: str) -> Array:

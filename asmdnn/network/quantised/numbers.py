@@ -67,3 +67,10 @@ def common_numbers(values: Mapping[str, Value], node: Node) -> Integers | None:
     except Refused:
         return None
     return found if found.is_common else None
+
+
+def around_zero(integers: Array, numbers: Integers, axis: int) -> Array:
+    """Bytes less their zero points, one or one for each index of an axis, as int16."""
+    zero = numbers.zero.astype(np.int16)
+    dims = [-1 if i == axis else 1 for i in range(integers.ndim)] if zero.size > 1 else []
+    return integers.astype(np.int16) - zero.reshape(dims)

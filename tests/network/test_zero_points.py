@@ -1,0 +1,126 @@
+"""Files whose weights have zero points, as older exporters write them: exact sums of integers, as onnxruntime's."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.network.nets import engine
+from tests.network.random_quantised import MICROSOFT
+from tests.network.test_quantised_files import File, answer_of, compared, onnx
+
+FLOATS = onnx.TensorProto.FLOAT
+MIDDLE = {np.uint8: 128, np.int8: 0}
+
+
+def weights(f: File, dtype: type, *dims: int) -> np.ndarray:
+    """Of 7 bits around the middle, as onnxruntime adds pairs of 16 bits on a CPU without VNNI."""
+    return (f.random.integers(-64, 64, dims) + MIDDLE[dtype]).astype(dtype)
+
+
+def zeros(f: File, dtype: type, count: int, far: int) -> np.ndarray:
+    """One for all, or one for each channel; weights less them are no s8 if they are far."""
+    found = f.random.integers(far - 20, far + 20, count or 1) + MIDDLE[dtype]
+    return (found if count else found[0]).astype(dtype)
+
+
+def scales(f: File, count: int) -> Any:
+    return (f.random.random(count) * 0.004 + 0.001).astype(np.float32) if count else np.float32(0.003)
+
+
+def of_bytes(net: dnn.Network) -> list[str]:
+    """Implementations of products whose weights are s8, and the types of what they write."""
+    found = []
+    for step in net.segments[0].steps:  # type: ignore[union-attr]
+        tensors = step.pd.plan.tensors
+        if "weights" in tensors and str(tensors["weights"].dtype) == "s8":
+            found.append(f"{step.label}: {tensors['dst'].dtype}")
+    return found
+
+
+CASES = [
+    (np.uint8, 0, 100),
+    (np.uint8, 16, 90),
+    (np.int8, 16, 95),
+    (np.int8, 16, -100),
+    (np.uint8, 16, 0),
+    (np.int8, 0, 7),
+]
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("dtype", "count", "far"), CASES)
+@pytest.mark.parametrize("group", [1, 2])
+def test_convolutions(dtype: type, count: int, far: int, group: int) -> None:
+    f = File()
+    s, z = f.scale(0.02), f.zero(121)
+    x = f.node("QuantizeLinear", "x", s, z)
+    bias = f.constant(f.random.integers(-900, 900, 16).astype(np.int32))
+    y = f.node(
+        "QLinearConv", x, s, z, f.constant(weights(f, dtype, 16, 32 // group, 3, 3)), f.constant(scales(f, count)),
+        f.constant(zeros(f, dtype, count, far)), f.scale(0.11), f.zero(77), bias, pads=[1, 0, 2, 1], strides=[2, 1],
+        group=group,
+    )  # fmt: skip
+    net = compared(f.model(y, (2, 32, 12, 11)), (2, 32, 12, 11))
+    assert net.refused == {}
+    assert all(one.fits for one in net.verify({"x": f.random.standard_normal((2, 32, 12, 11)).astype(np.float32)}))
+    if abs(far) > 64:  # what zero points add is one product more, which the kernel of the others reads
+        assert [one.rsplit(" ", 1)[1] for one in of_bytes(net)] == ["f32", "u8"]
+        assert "+ Mul, Sub, Mul, Add, QuantizeLinear" in of_bytes(net)[1] or group == 2
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("dtype", "count", "far"), CASES)
+@pytest.mark.parametrize("op", ["QLinearMatMul", "QGemm"])
+def test_matrices(dtype: type, count: int, far: int, op: str) -> None:
+    f, rows = File(), (9, 40)
+    s, z = f.scale(0.02), f.zero(121)
+    x = f.node("QuantizeLinear", "x", s, z)
+    matrix, points = weights(f, dtype, 40, 16), f.constant(zeros(f, dtype, count, far))
+    factors = f.constant(scales(f, count))
+    if op == "QGemm":
+        bias = f.constant(f.random.integers(-900, 900, 16).astype(np.int32))
+        given = (x, s, z, f.constant(matrix.T.copy()), factors, points, bias, f.scale(0.2), f.zero(70))
+        y = f.node(op, *given, domain=MICROSOFT, transB=1, alpha=1.0)
+    else:
+        y = f.node(op, x, s, z, f.constant(matrix), factors, points, f.scale(0.2), f.zero(70))
+    net = compared(f.model(y, rows), rows)
+    assert net.refused == {}
+    assert len(of_bytes(net)) == (2 if abs(far) > 64 else 1)
+    assert of_bytes(net)[-1].endswith("u8")
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_sums_are_exact(dtype: type) -> None:
+    """With scales that are powers of two a result is its sum, below 2^24: every bit."""
+    f, dims = File(), (1, 24, 9, 8)
+    x = f.node("DequantizeLinear", f.node("QuantizeLinear", "x", f.scale(0.25), f.zero(3)), f.scale(0.25), f.zero(3))
+    whole = f.random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, (16, 24, 3, 3)).astype(dtype)
+    points = zeros(f, dtype, 16, 80)
+    w = f.node(
+        "DequantizeLinear", f.constant(whole), f.constant(np.full(16, 0.5, np.float32)), f.constant(points), axis=0
+    )
+    y = f.node("Conv", x, w, f.constant(np.arange(16).astype(np.float32)), pads=[1] * 4)
+    data = f.model(y, dims, FLOATS)
+    net = dnn.load_onnx(data, engine=engine())
+    given = {"x": (f.random.integers(-3, 253, dims) * 0.25).astype(np.float32)}
+    exact = answer_of(data, given)  # floats, whose sums are exact here, too
+    assert len(of_bytes(net)) == 2
+    assert np.array_equal(net.run(given)[y], exact)
+
+
+def test_scales_along_another_axis_and_depthwise_layers_compute_in_f32() -> None:
+    f, dims = File(), (1, 16, 9, 8)
+    x = f.node("DequantizeLinear", f.node("QuantizeLinear", "x", f.scale(0.25), f.zero(3)), f.scale(0.25), f.zero(3))
+    points = f.constant(zeros(f, np.uint8, 16, 100))
+    w = f.node(
+        "DequantizeLinear", f.constant(weights(f, np.uint8, 16, 1, 3, 3)), f.constant(scales(f, 16)), points, axis=0
+    )
+    y = f.node("Conv", x, w, pads=[1] * 4, group=16)
+    data = f.model(y, dims, FLOATS)
+    net, given = dnn.load_onnx(data, engine=engine()), {"x": f.random.standard_normal(dims).astype(np.float32)}
+    assert of_bytes(net) == [] and net.refused == {}
+    wanted = answer_of(data, given)
+    np.testing.assert_allclose(net.run(given)[y], wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
