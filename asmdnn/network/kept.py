@@ -27,7 +27,7 @@ from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, saved
-from asmdnn.network.storage import IN_F32, Precision
+from asmdnn.network.storage import IN_F32, ErrorLimit, Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.byte_sums import byte_sum
 from asmdnn.version import __version__
@@ -57,10 +57,12 @@ def key_of(
     engine: Engine,
     fallback: str | None,
     precision: Precision = IN_F32,
+    limit: ErrorLimit | None = None,
 ) -> str | None:
     """What a network is kept under; None if it is not to be kept, or the arguments are none.
 
-    fallback: no part of it, as a network is kept if all of it is native, and that is then the one without.
+    fallback: no part of it, as a network is kept if all of it is native, and that is then the one without.  limit: with
+    the inputs that it is kept for, by which what stays f32 is found.
     """
     if not (fallback is None or isinstance(fallback, str)) or fallback not in (None, "numpy") or store() is None:
         return None
@@ -71,7 +73,9 @@ def key_of(
         dims = [(str(name), tuple(map(dim_text, shape))) for name, shape in items(shapes)]
         digest = hashlib.sha256(byte_sum(data))
         digest.update(repr((*made_for(engine, precision), dims)).encode())
-        for name, value in items(constants):
+        if limit is not None:
+            digest.update(repr((limit.most, len(items(constants)))).encode())
+        for name, value in [*items(constants), *items(limit and limit.feeds)]:
             array = np.asarray(value)
             if array.dtype.kind not in "fiub":
                 return None
@@ -126,9 +130,12 @@ def find(key: str, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> Packed
 
 
 def keep(key: str, planned: "NetworkPlan") -> None:
-    """Have a native network stored when it has been made ready to run."""
+    """Have a native network stored when it has been made ready to run, now if it is."""
     part = planned.runnable.native
     if part is None:
+        return
+    if part.is_ready:
+        put(key, planned, part.runner)
         return
     make = part.make
 

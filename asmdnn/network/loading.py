@@ -62,14 +62,14 @@ def load_onnx(
     """
     engine, allowed = engine_asking(engine, deterministic), precision_of(precision, keep_f32, io)
     limit = limit_of(max_error, feeds)
-    key = None if state is not None or limit is not None else key_of(path, shapes, constants, engine, fallback, allowed)
+    words = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
+    key = words() if state is None else None
     given = partial(network_in, path, shapes, constants, engine=engine, fallback=fallback)
     anew = partial(given, precision=allowed, limit=limit, state=state)
     if key and (kept := find(key, engine.threads)):
-        return Network(lambda: engine, kept, lambda: anew().planned())
+        return Network(lambda: engine, kept, lambda: given(precision=kept.precision).planned())
     if key and (known := described(key)):
-        same = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed)
-        return KeptOpenNetwork(*known, engine, key, read=lambda: unchanged(path, anew, same() == key))
+        return KeptOpenNetwork(*known, engine, key, read=lambda: unchanged(path, anew, words() == key))
     return keeping(anew(), key)
 
 

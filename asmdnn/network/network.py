@@ -121,7 +121,7 @@ class Network(KeepsState):
     @property
     def precision(self) -> "Precision":
         """What kernels may multiply and store: its `word`, and what stays f32, `keep_f32`, by word or by max_error."""
-        return self.planned("looked at").precision
+        return self._source.precision
 
     @property
     def any_batch(self) -> bool:

@@ -34,7 +34,7 @@ class HeldNetwork:
     store: has it kept on disk, and says whether that is done; what comes once only is not worth the time."""
 
     def __init__(self, key: Key, network: Network, store: Callable[[Network], bool] | None = None) -> None:
-        self.key, self.network, self.used, self._store = key, network, False, store
+        self.key, self.network, self.used, self.store = key, network, False, store
         self._counted = network.kept_bytes
 
     @property
@@ -48,8 +48,8 @@ class HeldNetwork:
 
     def keep(self) -> None:
         """Once it has run."""
-        if self._store is not None and self._store(self.network):
-            self._store = None
+        if self.store is not None and self.store(self.network):
+            self.store = None
 
 
 class OpenNetwork(Network):
@@ -97,7 +97,9 @@ class OpenNetwork(Network):
 
     def _keep_shapes_under(self, key: str | None) -> None:
         """Have shapes that come again kept in the cache on disk, under a key of the model and what it is made with."""
-        self._kept = KeptShapes(key, self.engine.threads, self._title, self._dims) if key else None
+        kept = self._kept = KeptShapes(key, self.engine.threads, self._title, self._dims) if key else None
+        for held in self._entries() if kept else ():  # by calibration
+            held.store = kept and partial(kept.put, dict(zip(self._open, held.key, strict=True)))
 
     @property
     def dims(self) -> OpenDims:
@@ -124,8 +126,11 @@ class OpenNetwork(Network):
         return [dict(zip(self._open, key, strict=True)) for key in self._held()]
 
     def _held(self) -> dict[Key, Network]:
-        every = [(key, each) for (owner, key), each in list(networks.entries.items()) if owner is self._owner]
-        return {key: each.network for key, each in every if isinstance(each, HeldNetwork)}
+        return {each.key: each.network for each in self._entries()}
+
+    def _entries(self) -> list[HeldNetwork]:
+        every = [each for (owner, _), each in list(networks.entries.items()) if owner is self._owner]
+        return [each for each in every if isinstance(each, HeldNetwork)]
 
     @property
     def last(self) -> Network:

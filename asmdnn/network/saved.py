@@ -25,6 +25,7 @@ from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type, type_named
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, SegmentInterface, result_name
+from asmdnn.network.storage import Precision, precision_read
 from asmdnn.network.words import borders_of
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
@@ -80,7 +81,7 @@ class SavedKernel:
 @dataclass(frozen=True, eq=False)
 class PackedNetwork:
     """A network that was planned before; `explanation` is what it said of itself then.  joined, layout, plan: as in
-    Compiled; weights: u8[weights_bytes]."""
+    Compiled; weights: u8[weights_bytes]; precision: what it was planned with, after calibration."""
 
     runnable: Runnable
     joined: JoinedPlan
@@ -89,6 +90,7 @@ class PackedNetwork:
     explanation: str
     image: Image
     weights: Array
+    precision: Precision
 
     @property
     def kept_bytes(self) -> int:
@@ -161,7 +163,10 @@ def read(image: Image, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> Pa
 
     runnable = runnable_of(text, plan, arrays, runner)
     require(type(text["explanation"]) is str and type(text["weights"]) is str, "no explanation")
-    return PackedNetwork(runnable, joined, layout, plan, text["explanation"], image=image, weights=weights)
+    precision = precision_read(text["precision"])
+    return PackedNetwork(
+        runnable, joined, layout, plan, text["explanation"], image=image, weights=weights, precision=precision
+    )
 
 
 def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any) -> Runnable:

@@ -17,6 +17,7 @@ from asmdnn.network.passing import name_of
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, versions
+from asmdnn.network.storage import precision_text
 from asmdnn.network.words import borders_text
 from asmdnn.planning.codec import encoded, plan_text
 from asmdnn.runtime.byte_sums import byte_sum
@@ -131,6 +132,7 @@ def pieces_of(
         "isa": runnable.isa,
         "machine": source.engine.machine,
         "explanation": explained,
+        "precision": precision_text(source.precision),
         "inputs": declared_text(runnable.inputs),
         "outputs": declared_text(runnable.outputs),
         "reads": part.ends.reads,

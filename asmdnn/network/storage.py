@@ -66,6 +66,17 @@ def precision_of(word: Any, keep_f32: Any, io: Any = FILE) -> Precision:
     return Precision(word, tuple(sorted({str(name) for name in names})), io)
 
 
+def precision_text(precision: Precision) -> list[Any]:
+    """What a file says of it."""
+    return [precision.word, list(precision.keep_f32), precision.io]
+
+
+def precision_read(text: Any) -> Precision:
+    """Raises InvalidArguments or ValueError for what is none."""
+    word, kept, io = text
+    return precision_of(word, kept, io)
+
+
 @dataclass(frozen=True, eq=False)
 class ErrorLimit:
     """The largest error that outputs may have for some inputs."""
@@ -87,4 +98,5 @@ def limit_of(max_error: Any, feeds: Any) -> ErrorLimit | None:
         raise InvalidArguments(f"max_error must be a positive share of the largest value, not {shown(max_error)}")
     if not isinstance(feeds, Mapping):
         raise InvalidArguments(f"max_error={max_error:g} needs feeds, inputs by name to measure it, not {shown(feeds)}")
-    return ErrorLimit(float(max_error), feeds)
+    own = {name: x.copy() if type(x) is np.ndarray else x for name, x in feeds.items()}
+    return ErrorLimit(float(max_error), own)  # plans are made later, too, when the caller has other data in them

@@ -1,5 +1,6 @@
 """precision="f16" on levels that widen it: weights of one or two rows and values that only maps and moves read."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +159,12 @@ def test_a_pack_and_the_key_of_the_cache(tmp_path: Path) -> None:
     net, x = compiled(1), {"x": random(1, K)}
     net.save(tmp_path / "net.pack")
     assert (tmp_path / "net.pack").stat().st_size < 0.6 * WEIGHTS.nbytes + 2**17
-    assert np.array_equal(dnn.load_network(tmp_path / "net.pack", threads=1).run(x)["y"], net.run(x)["y"])
+    loaded = dnn.load_network(tmp_path / "net.pack", threads=1)
+    assert np.array_equal(loaded.run(x)["y"], net.run(x)["y"])
+    assert loaded.precision == net.precision == pickle.loads(pickle.dumps(loaded)).precision
+    kept_in_f32 = compiled(1, keep_f32=["head"], io="f16")
+    kept_in_f32.save(tmp_path / "f32.pack")
+    assert dnn.load_network(tmp_path / "f32.pack", threads=1).precision == Precision("f16", ("head",), "f16")
     words = ("f32", "f16", "bf16", "fast")
     keys = {kept.key_of(b"a model", None, None, engine(), None, Precision(word)) for word in words}
     assert len(keys) in (1, len(words))  # 1: None, where nothing is kept

@@ -147,6 +147,56 @@ def test_not_kept(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert files(directory) == [], "its weights may be in other files"
 
 
+def product(rows: int | str = 1) -> bytes:
+    """A row by a matrix beyond L2, which is f16 if that may be."""
+    matrix = random(700, 700) / np.float32(26)
+    nodes = [wire.node("MatMul", ["x", "w"], ["y"], "head")]
+    return wire.model(wire.graph(nodes, {"x": (rows, 700)}, ["y"], {"w": matrix}))
+
+
+PRODUCT, OPEN_PRODUCT = product(), product("rows")
+ROW = {"x": random(1, 700)}
+
+
+def near(model: bytes = PRODUCT, most: float = 2e-6, feeds: dict[str, Any] = ROW) -> dnn.Network:
+    """What stays f32 is found by calibration."""
+    return dnn.load_onnx(model, engine=engine(1), precision="f16", max_error=most, feeds=feeds)
+
+
+def test_what_calibration_found_is_kept_with_the_network(directory: Path) -> None:
+    first = near()
+    assert first.precision.keep_f32 == ("head",)
+    y = first.run(ROW)["y"]
+    again = near()
+    assert is_kept(again), "at once, as calibration has run it"
+    assert again.precision == first.precision
+    np.testing.assert_array_equal(again.run(ROW)["y"], y)
+    assert again.explain() == first.explain()
+    assert is_kept(again)
+    assert again.planned().precision == first.precision
+    assert all(one.fits for one in again.verify(ROW))
+    loose = near(most=1e-2)
+    assert not is_kept(loose) and loose.precision.keep_f32 == ()
+    assert not is_kept(near(feeds={"x": ROW["x"] * 2}))
+    assert not is_kept(dnn.load_onnx(PRODUCT, engine=engine(1), precision="f16"))
+    assert not is_kept(dnn.load_onnx(PRODUCT, engine=engine(1)))
+
+
+def test_shapes_of_a_calibrated_network_are_kept(directory: Path) -> None:
+    """Whatever a caller writes into its arrays later."""
+    given = {"x": ROW["x"].copy()}
+    first = near(OPEN_PRODUCT, feeds=given)
+    assert isinstance(first, OpenNetwork)
+    first.prepare([{"x": (1, 700)}, {"x": (2, 700)}])
+    again = near(OPEN_PRODUCT, feeds=given)
+    np.testing.assert_array_equal(again.run(ROW)["y"], first.run(ROW)["y"])
+    assert isinstance(again, OpenNetwork) and is_kept(again.last)
+    assert again.precision.keep_f32 == ("head",)
+    given["x"][:] = np.nan
+    assert again.at({"x": (2, 700)}).precision.keep_f32 == ("head",)
+    assert again.at({"x": (3, 700)}).precision.keep_f32 == ("head",)
+
+
 def opened(**more: Any) -> OpenNetwork:
     net = dnn.load_onnx(MODEL, {"x": (1, 3, "h", dnn.Dim("w", 4, 12))}, constants={"s": 2.0}, engine=engine(1), **more)
     assert isinstance(net, OpenNetwork)
