@@ -98,8 +98,9 @@ class OpenNetwork(Network):
     def _keep_shapes_under(self, key: str | None) -> None:
         """Have shapes that come again kept in the cache on disk, under a key of the model and what it is made with."""
         kept = self._kept = KeptShapes(key, self.engine.threads, self._title, self._dims) if key else None
-        for held in self._entries() if kept else ():  # by calibration
-            held.store = kept and partial(kept.put, dict(zip(self._open, held.key, strict=True)))
+        if kept is not None:
+            for held in self._entries():  # by calibration
+                held.store = partial(kept.put, dict(zip(self._open, held.key, strict=True)))
 
     @property
     def dims(self) -> OpenDims:

@@ -125,6 +125,73 @@ def test_files_of_onnxruntimes_quantiser(kind: str, activations: str, tmp_path: 
     assert [str(one) for one in net.verify(feeds) if not one.fits] == []
 
 
+@pytest.mark.isa("avx2")
+def test_images_with_channels_last() -> None:
+    """As onnxruntime's optimiser writes them, with no move in between."""
+    f = File()
+    sx, zx, s1, z1, s2, z2 = f.scale(0.0213), f.zero(121), f.scale(0.0417), f.zero(77), f.scale(0.0331), f.zero(130)
+    bias = f.constant(f.random.integers(-900, 900, 8).astype(np.int32))
+    channels = f.constant((f.random.random(8) * 0.004 + 0.001).astype(np.float32))
+    how: dict[str, Any] = {"channels_last": 1, "domain": MICROSOFT}
+    y = f.node(
+        "QLinearConv", f.node("QuantizeLinear", "x", sx, zx), sx, zx, f.bytes(8, 12, 3, 3), channels,
+        f.constant(np.zeros(8, np.int8)), s1, z1, bias, pads=[1, 0, 2, 1], strides=[1, 2], **how,
+    )  # fmt: skip
+    y = f.node(
+        "QLinearConv", y, s1, z1, f.bytes(8, 1, 3, 3), f.scale(0.003), f.zero(0, np.int8), s2, z2, group=8, **how
+    )
+    y = f.node("QLinearAveragePool", y, s2, z2, s1, z1, kernel_shape=[2, 2], **how)
+    y = f.node("QLinearGlobalAveragePool", y, s1, z1, s2, z2, **how)
+    net = compared(f.model(y, (2, 10, 13, 12)), (2, 10, 13, 12))
+    assert net.inputs["x"][0] == (2, 10, 13, 12) and net.outputs[y][0] == (2, 1, 1, 8)
+    assert "Transpose" not in net.explain() and "0 of them reorders" in net.explain()
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("op", ["NhwcConv", "NhwcFusedConv", "FusedConv"])
+def test_fused_convolutions_between_integers(op: str) -> None:
+    """Products of bytes, as those of Conv, which they are compared with."""
+
+    dims = (1, 32, 9, 8)
+    last = op.startswith("Nhwc")
+
+    def made(op: str, dims: tuple[int, ...], domain: str) -> tuple[bytes, str]:
+        f = File()
+        s, z = f.scale(0.02), f.zero(121)
+        x = f.node("DequantizeLinear", f.node("QuantizeLinear", "x", s, z), s, z)
+        w = f.node("DequantizeLinear", f.bytes(16, 32, 3, 3), f.scale(0.003))
+        y = f.node(op, x, w, domain=domain)
+        return f.model(y, dims, onnx.TensorProto.FLOAT), y
+
+    data, y = made(op, (1, 9, 8, 32) if last else dims, MICROSOFT)
+    plain, _ = made("Conv", dims, "")
+    x = np.random.default_rng(4).standard_normal(dims).astype(np.float32)
+    net = dnn.load_onnx(data, engine=dnn.Engine(isa="avx512_core_vnni", threads=1))
+    assert any(str(step.pd.plan.tensors.get("weights", "")).startswith("s8") for step in net.segments[0].steps)  # type: ignore[union-attr]
+    found = dnn.load_onnx(data, engine=engine()).run({"x": x.transpose(0, 2, 3, 1) if last else x})[y]
+    wanted = answer_of(plain, {"x": x})
+    np.testing.assert_allclose(
+        found.transpose(0, 3, 1, 2) if last else found, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max()
+    )
+
+
+@pytest.mark.parametrize(
+    ("dims", "domain", "words"),
+    [
+        ((2,), MICROSOFT, r"QLinearConv t1.*perm \(0, 0\) is no order of 1 axes"),
+        ((2, 10, 9, 12), "", r"QLinearConv t1.*has the attribute channels_last, which is that of domain com.microsoft"),
+    ],
+)
+def test_channels_last_where_that_cannot_be(dims: tuple[int, ...], domain: str, words: str) -> None:
+    f = File()
+    s, z = f.scale(0.02), f.zero(121)
+    x = f.node("QuantizeLinear", "x", s, z)
+    w = f.bytes(8, 12, 3, 3), f.scale(0.1), f.zero(0, np.int8)
+    y = f.node("QLinearConv", x, s, z, *w, s, z, channels_last=1, domain=domain)
+    with pytest.raises(AsmdnnError, match=words):
+        dnn.load_onnx(f.model(y, dims), engine=engine())
+
+
 X4 = np.zeros(4, np.uint8)
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "scale of 0": ({"scale": np.float32(0)}, "scale has an element that is 0 or not finite"),

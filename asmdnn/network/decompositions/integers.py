@@ -6,10 +6,13 @@ So there is one way in which networks of integers are known.  Sources: https://o
 domain com.microsoft docs/ContribOperators.md of onnxruntime.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
-from asmdnn.network.decompositions.foreign import Decompose, ForeignOperator
+from asmdnn.network.decompositions.foreign import DOMAIN, Decompose, ForeignOperator
 from asmdnn.network.decompositions.words import OPSET, Decomposer
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import AXIS, INT, POOLING, WINDOW, Attributes, needed
@@ -59,8 +62,27 @@ def bias(w: Decomposer, name: str, *scales: str) -> Names:
 
 def conv(w: Decomposer, node: Node, *inputs: str) -> Names:
     x, sx, zx, k, sk, zk, sy, zy, b = inputs
-    read = (floats(w, x, sx, zx), weights(w, k, sk, zk, 0), *bias(w, b, sx, sk))
-    return integers(w, w("Conv", *read, **node.attributes), sy, zy)
+    if "channels_last" in node.attributes and node.domain != DOMAIN:
+        raise InvalidArguments(f"{node} has the attribute channels_last, which is that of domain {DOMAIN}: say it")
+    read = (floats(w, channels_second(w, x), sx, zx), weights(w, k, sk, zk, 0), *bias(w, b, sx, sk))
+    return in_place(w, *integers(w, w("Conv", *read, **without_last(node)), sy, zy))
+
+
+def channels_second(w: Decomposer, x: str) -> str:
+    """Images whose channels are last where a node says so, as ONNX has them."""
+    count = len(w.shape(x))
+    return w.turned(x, 0, count - 1, *range(1, count - 1)) if w.node.get("channels_last", 0) else x
+
+
+def in_place(w: Decomposer, y: str) -> Names:
+    """The way back."""
+    count = len(w.shape(y))
+    return (w.turned(y, 0, *range(2, count), 1) if w.node.get("channels_last", 0) else y,)
+
+
+def without_last(node: Node) -> Mapping[str, Any]:
+    """The attributes of ONNX's own operator."""
+    return {name: value for name, value in node.attributes.items() if name not in ("channels_last", "opset")}
 
 
 def matmul(w: Decomposer, node: Node, *inputs: str) -> Names:
@@ -90,10 +112,8 @@ def of_two(op: str) -> Decompose:
 def of_one(op: str) -> Decompose:
     def decompose(w: Decomposer, node: Node, *inputs: str) -> Names:
         x, sx, zx, sy, zy = inputs
-        if node.get("channels_last", 0):
-            raise Unimplemented(f"{node} has its channels last: only channels after the batch are known")
-        kept = {name: value for name, value in node.attributes.items() if name not in ("channels_last", "opset")}
-        return integers(w, w(op, floats(w, x, sx, zx), **kept), sy, zy)
+        y = w(op, floats(w, channels_second(w, x), sx, zx), **without_last(node))
+        return in_place(w, *integers(w, y, sy, zy))
 
     return decompose
 
@@ -117,7 +137,7 @@ POOL: Attributes = {**POOLING, "count_include_pad": INT, **LAST}
 DECOMPOSITIONS = {
     name: ForeignOperator(decompose, inputs, 1, attributes, of_integers=True)
     for name, decompose, inputs, attributes in (
-        ("QLinearConv", conv, "xxxxxxxx?", {**WINDOW, "group": INT}),
+        ("QLinearConv", conv, "xxxxxxxx?", {**WINDOW, "group": INT, **LAST}),
         ("QLinearMatMul", matmul, "xxxxxxxx", {}),
         ("QGemm", gemm, "xx?xx????", GEMM),
         ("QLinearAdd", of_two("Add"), "xx?xx?x?", {}),

@@ -6,6 +6,7 @@ from asmdnn.network.graph import NOTHING, Body
 
 DEQUANTIZE, QUANTIZE = "DequantizeLinear", "QuantizeLinear"
 PRODUCTS = {"Conv", "MatMul", "Gemm"}
+FUSED = {f"com.microsoft.{name}" for name in ("FusedConv", "NhwcConv", "NhwcFusedConv", "FusedGemm")}  # become these
 MOVES = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Slice", "Split", "Gather", "Expand", "MaxPool"}
 # What makes integers of integers: it moves elements, or takes the largest ones.
 
@@ -15,9 +16,9 @@ def weights_of_products(body: Body) -> Collection[str]:
     made = {name for node in body.nodes if node.op == DEQUANTIZE for name in node.outputs[:1]}
     moved, others = set(made), set(body.outputs)
     for node in body.nodes:
-        is_of_integers = not node.domain and moved.issuperset(node.inputs[:1])
-        if is_of_integers and node.op in MOVES:
+        is_of_integers = moved.issuperset(node.inputs[:1])
+        if is_of_integers and node.key in MOVES:
             moved.update(node.outputs)
-        weights = 1 if is_of_integers and node.op in PRODUCTS else None
+        weights = 1 if is_of_integers and node.key in PRODUCTS | FUSED else None
         others.update(name for i, name in enumerate(node.inputs) if name != NOTHING and i != weights)
     return made - others
