@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.bench.peers.models import difference, peer_model
+from asmdnn.bench.peers.models import agree, difference, peer_model
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words
 from asmdnn.cli.run_report import Report
 from asmdnn.cli.terminal import show_help
@@ -17,6 +17,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import read_model
+from asmdnn.network.quantised.numbers import output_steps
 from asmdnn.records import dataclass, field, replace
 from asmdnn.runtime.other_work import OtherWork
 
@@ -38,7 +39,6 @@ Loads the model, runs it, and prints its outputs and the least time of some runs
 Example: asmdnn run --shape=x:1x3x48x320 --profile recogniser.onnx"""
 
 REPEATS = 20
-NEAR = 1e-3  # of the largest value: rounding of deep networks, and no more
 FAILED = 1
 
 
@@ -130,13 +130,14 @@ def beside(
     theirs = peer_model(peer, path, every, net.engine.threads)
     if theirs is None:
         raise InvalidArguments(f"--peer={peer} needs that package: pip install {peer}")
-    worst, largest = difference(outputs, theirs())
+    answer = theirs()
+    worst, largest = difference(outputs, answer)
     mine, other = least([lambda: net.run(feeds), theirs])
     found = {"name": peer, "ms": other * 1e3, "difference": float(worst), "largest": float(largest)}
     text = f"{peer} differs by {worst:.2e} of {largest:.2e}\n"
     text += f"{mine * 1e3:.3f} ms, {peer} {other * 1e3:.3f} ms, {other / mine:.2f} times as long"
     report.add({"ms": mine * 1e3, "runs": REPEATS, "peer": found}, text)
-    return worst <= NEAR * largest
+    return agree(outputs, answer, lambda: output_steps(net.graph))
 
 
 def least(calls: Sequence[Callable[[], Any]]) -> list[float]:

@@ -75,6 +75,33 @@ def test_another_answer_fails(model: str, capsys: pytest.CaptureFixture[str], mo
     assert main(["bench", "--network", model, *WORDS, "--threads=1", "--peer=onnxruntime"]) == 1
 
 
+@pytest.mark.parametrize("is_float", [False, True])
+@pytest.mark.parametrize("command", [["bench", "--network"], ["run"]])
+def test_a_step_of_bytes_is_no_other_answer(
+    command: list[str], is_float: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two are, and so is a step of what is no integer."""
+    nodes = [wire.node("Relu", ["x"], ["r"]), wire.node("QuantizeLinear", ["r", "s", "z"], ["q"])]
+    nodes += [wire.node("DequantizeLinear", ["q", "s", "z"], ["y"])] if is_float else []
+    y, step = ("y", 0.25) if is_float else ("q", 1)
+    constants = {"s": np.float32(0.25), "z": np.uint8(3)}
+    body = wire.graph(nodes, {"x": (2, 4)}, [y, "r"], constants)
+    (path := tmp_path / "bytes.onnx").write_bytes(wire.model(body))
+    x = random(2, 4)
+    np.save(tmp_path / "x.npy", x)
+    relu = np.maximum(x, 0)
+    bytes_of_x = np.rint(relu / 0.25) + 3
+    mine = {y: (bytes_of_x - 3) * 0.25 if is_float else bytes_of_x, "r": relu}
+
+    def status(name: str, off: float) -> int:
+        theirs = {**mine, name: mine[name] + np.float32(off)}
+        monkeypatch.setattr(models, "PEERS", {"onnxruntime": lambda *_: lambda: theirs})
+        more = [f"--input=x:{tmp_path}/x.npy", "--peer=onnxruntime"]
+        return main([*command, str(path), *more, *(["--max-ms=5", "--threads=1"] if len(command) == 2 else [])])
+
+    assert [status(y, step), status(y, -step), status(y, 2 * step), status("r", 0.3)] == [0, 0, 1, 1]
+
+
 @pytest.mark.parametrize("words", [["--peer=tvm"], ["--nonsense"], ["--max-ms=x"], ["--threads=0.5"], ["a.onnx"]])
 def test_bad_words(words: list[str], model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--network", model, *WORDS, *words]) == 2

@@ -72,6 +72,21 @@ def peer_model(peer: str, path: str, feeds: Mapping[str, Any], threads: int) -> 
         raise InvalidArguments(f"--peer={peer} does not take {path}: {' '.join(str(error).split())}") from None
 
 
+NEAR = 1e-3  # of the largest value: rounding of deep networks, and no more
+OF_A_STEP = 1 + 1e-3  # which floats of integers are rounded from
+
+
+def agree(mine: Mapping[str, Array], theirs: Mapping[str, Array], steps: Callable[[], Mapping[str, float]]) -> bool:
+    """Whether outputs are equal but for rounding.  steps: what is asked, where they differ by more, for the step of
+    those that are integers of 8 bits, or floats of such: that may be rounded to either side."""
+    worst, largest = difference(mine, theirs)
+    if worst <= NEAR * largest:
+        return True
+    allowed = steps()
+    off = {name: difference({name: mine[name]}, theirs)[0] for name in mine}
+    return all(one <= max(NEAR * largest, OF_A_STEP * allowed.get(name, 0.0)) for name, one in off.items())
+
+
 def difference(mine: Mapping[str, Array], theirs: Mapping[str, Array]) -> tuple[float, float]:
     """The largest difference between outputs, and their largest value."""
     wide = {name: (np.asarray(mine[name], float), np.asarray(theirs[name], float)) for name in mine}

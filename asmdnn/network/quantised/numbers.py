@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.definition import Value, normal
 from asmdnn.network.quantised.weights import DEQUANTIZE
+from asmdnn.network.static import StaticGraph
 from asmdnn.planning.refusal import Refused
 from asmdnn.records import dataclass
 
@@ -67,6 +68,18 @@ def common_numbers(values: Mapping[str, Value], node: Node) -> Integers | None:
     except Refused:
         return None
     return found if found.is_common else None
+
+
+def output_steps(graph: StaticGraph) -> dict[str, float]:
+    """Of outputs that are bytes, or floats of bytes, what one step is: results may be rounded to either side."""
+    makers = {name: node for node in graph.nodes for name in node.outputs}
+    found = {name: 1.0 for name, value in graph.outputs.items() if graph.values[value].dtype in BYTES}
+    for name, value in graph.outputs.items():
+        node = makers.get(value)
+        numbers = common_numbers(graph.values, node) if node is not None and node.op == DEQUANTIZE else None
+        if numbers is not None:
+            found[name] = float(numbers.scale.max())
+    return found
 
 
 def around_zero(integers: Array, numbers: Integers, axis: int) -> Array:
