@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from asmdnn.network.planned import NetworkPlan
 
 SOURCES = ("generators", "isa", "jit", "memory", "network", "planning", "primitives", "runtime")
-ELSEWHERE = b"location"  # a model that names files beside it has this word; they are no part of the key
+ELSEWHERE = b"location"  # a model that names files beside it has this word
 
 
 @cache
@@ -68,11 +68,10 @@ def key_of(
         return None
     try:
         data = model if isinstance(model, bytes) else content_of(Path(model), LARGEST_FILE_BYTES)
-        if ELSEWHERE in data:
-            return None
+        beside = sums_beside(data, None if isinstance(model, bytes) else Path(model).parent)
         dims = [(str(name), tuple(map(dim_text, shape))) for name, shape in items(shapes)]
         digest = hashlib.sha256(byte_sum(data))
-        digest.update(repr((*made_for(engine, precision), dims)).encode())
+        digest.update(repr((*made_for(engine, precision), dims, *beside)).encode())
         if limit is not None:
             digest.update(repr((limit.most, len(items(constants)))).encode())
         for name, value in [*items(constants), *items(limit and limit.feeds)]:
@@ -83,6 +82,18 @@ def key_of(
     except Exception:  # whatever the caller's objects do: whoever plans says what is wrong with them
         return None
     return digest.hexdigest()
+
+
+def sums_beside(data: bytes, folder: Path | None) -> list[tuple[str, bytes]]:
+    """Of the files beside a model that have its tensors.  Raises OSError for those that cannot be read, or are too
+    large; TypeError where there is no folder."""
+    if ELSEWHERE not in data:
+        return []
+    with importing():
+        from asmdnn.network.onnx.external import external_files  # most models name none
+
+    names = external_files(data)
+    return [(name, byte_sum(content_of(folder / name, LARGEST_FILE_BYTES))) for name in names]  # type: ignore[operator]
 
 
 def made_for(engine: Engine, precision: Precision) -> tuple[Any, ...]:

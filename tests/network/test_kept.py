@@ -143,8 +143,68 @@ def test_not_kept(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             load()(x)
             assert files(directory) == [], name
     kept.store.cache_clear()
-    load(model=model_of("location"))(x)
-    assert files(directory) == [], "its weights may be in other files"
+
+
+def beside(folder: Path, where: str = "w.bin", weights: np.ndarray = WEIGHTS, inside: bool = False) -> Path:
+    """The model with weights in another file; inside: in a branch alone."""
+    entries = [(13, wire.message([(1, key), (2, value)])) for key, value in (("location", where), ("offset", "4"))]
+    outside = wire.tensor(WEIGHTS, "w", fields=[*entries, (14, 1)])
+    if inside:
+        taken = wire.message(
+            [(1, wire.node("Identity", ["w"], ["k"])), (2, "b"), (5, outside), (12, wire.value_info("k"))]
+        )
+        choice = [wire.node("If", ["is"], ["w2"], then_branch=taken, else_branch=taken)]
+        graph = [*choice, wire.node("Conv", ["x", "w2"], ["c"])]
+        tensors = [(5, wire.tensor(np.array(True), "is"))]
+    else:
+        graph, tensors = [wire.node("Conv", ["x", "w"], ["c"], "location")], [(5, outside)]
+    nodes = [*graph, wire.node("Relu", ["c"], ["r"]), wire.node("Mul", ["r", "s"], ["y"])]
+    ends = [(11, wire.value_info("x", (1, 3, "h", "w"))), (11, wire.value_info("s")), (12, wire.value_info("y"))]
+    body = wire.message([*((1, node) for node in nodes), (2, "small"), *tensors, *ends])
+    (folder / "w.bin").write_bytes(b"head" + weights.tobytes())
+    (path := folder / "m.onnx").write_bytes(wire.model(body))
+    return path
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_weights_in_other_files_are_part_of_the_key(directory: Path, tmp_path: Path, inside: bool) -> None:
+    x, path = random(1, 3, 6, 7), beside(tmp_path, inside=inside)
+    y = load(model=path)(x)
+    again = load(model=path)
+    assert is_kept(again)
+    np.testing.assert_array_equal(again(x), y)
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    assert is_kept(load(model=beside(elsewhere, inside=inside))), "by content, wherever it is"
+    changed = load(model=beside(tmp_path, weights=WEIGHTS * 2, inside=inside))
+    assert not is_kept(changed)
+    np.testing.assert_allclose(changed(x), 2 * y, rtol=1e-6)
+    (tmp_path / "w.bin").unlink()
+    with pytest.raises(dnn.InvalidArguments, match=r"lies in 'w\.bin', which cannot be read"):
+        load(model=path)
+    with pytest.raises(dnn.InvalidArguments, match="load the model by its path"):
+        load(model=path.read_bytes())
+
+
+def test_a_word_in_a_model_is_no_file(directory: Path, tmp_path: Path) -> None:
+    load(model=model_of("location"))(random(1, 3, 6, 7))
+    assert is_kept(load(model=model_of("location")))
+    for where in ("../w.bin", "", "."):
+        with pytest.raises(dnn.InvalidArguments, match=r"which (is not in the model's folder|cannot be read)"):
+            load(model=beside(tmp_path, where))
+
+
+def test_an_open_model_whose_other_file_changes(directory: Path, tmp_path: Path) -> None:
+    path = beside(tmp_path)
+    given = {"shapes": {"x": (1, 3, "h", 7)}, "constants": {"s": 2.0}, "engine": engine(1)}
+    first = dnn.load_onnx(path, **given)
+    assert isinstance(first, OpenNetwork)
+    first.prepare([{"x": (1, 3, 6, 7)}])
+    again = dnn.load_onnx(path, **given)
+    again(random(1, 3, 6, 7))
+    assert isinstance(again, OpenNetwork) and is_kept(again.last)
+    beside(tmp_path, weights=WEIGHTS * 2)
+    with pytest.raises(dnn.InvalidArguments, match="has changed since it was loaded"):
+        again(random(1, 3, 8, 7))
 
 
 def product(rows: int | str = 1) -> bytes:
