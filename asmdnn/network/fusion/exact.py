@@ -4,10 +4,12 @@ from collections.abc import Callable
 from math import inf, log2
 from typing import Any, NamedTuple
 
-from asmdnn.primitives.attributes.functions import trunc
+from asmdnn.primitives.attributes.functions import floor, fmod, mod, trunc, where
 
 EXACT_BITS = 24
 EXACT = 1 << EXACT_BITS
+WORD, LARGEST_WORD, LARGEST_LONG = 2.0**32, 2.0**31, 2.0**63
+FAR = 2.0**40  # remainders are exact while quotients are below 2^46
 FLOORS = {"Mul": 1 << 18, "ReduceSum": 1 << 9, "CumSum": 1 << 9}  # what ids, and what masks and counts, may need
 FLOOR = 1 << 20
 
@@ -42,8 +44,23 @@ class TooLarge(Exception):
         self.result, self.sources, self.floor = result, sources, floor
 
 
-def towards_zero(x: Any) -> Any:
-    return trunc(x)
+def towards_zero(x: Any, most: float) -> Any:
+    """Integers of a type that holds numbers from -most to below most; others, and NaN, are -most, as on this CPU."""
+    whole = trunc(x)
+    return where(whole < most, where(whole < -most, -most, whole), -most)
+
+
+def low_half(x: Any) -> Any:
+    """Integers of 64 bits as those of 32: what wraps around has 24 bits from 2^8 on, so each step is exact."""
+    rest = x - WORD * floor(x / WORD)
+    far = where(rest < LARGEST_WORD, rest, rest - WORD)
+    return where(abs(x) < LARGEST_WORD, x, far)
+
+
+def far_remainder(a: Any, b: Any, is_fmod: bool) -> Any:
+    """As Mod's, of numbers up to 2^63: what a remainder by a larger number leaves is near enough for kernels."""
+    near = fmod(a, b * FAR)
+    return fmod(near, b) if is_fmod else mod(near, b)
 
 
 def quotient(a: Any, b: Any) -> Any:

@@ -10,6 +10,7 @@ indices and callers.
 """
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -24,12 +25,17 @@ from asmdnn.network.fusion.exact import (
     COMPARISONS,
     EXACT,
     FLOOR,
+    LARGEST_LONG,
+    LARGEST_WORD,
     TRUTHS,
     IntegerBounds,
     Known,
     TooLarge,
+    far_remainder,
     held,
+    low_half,
     quotient,
+    symmetric,
     towards_zero,
 )  # fmt: skip
 from asmdnn.network.fusion.narrow import BITS, NARROW_TYPES, UNSIGNED, product
@@ -113,6 +119,9 @@ class Numbering(BitOperators, PlaceOperators):
             self.renamed[result] = known.name
             return True
         if known is not None and wanted in WIDE:
+            if wanted.itemsize < dtype.itemsize and known.bounds.size > LARGEST_WORD:
+                one = Known(f"{result} as numbers", symmetric(LARGEST_WORD))
+                return self.results(node, (known.name,), [(result, one)], op=MAP, function=low_half)
             self.learn(result, known)
             return True
         if wanted == TRUTH and (known is not None or dtype == F32):
@@ -123,8 +132,9 @@ class Numbering(BitOperators, PlaceOperators):
             self.nodes.append(Node("Not", (equal,), (result,), {}, name=node.name, domain="", opset=OPSET))
             return True
         if dtype == F32 and wanted in WIDE:
-            one = Known(f"{result} as numbers", ANYTHING)
-            return self.results(node, (x,), [(result, one)], op=MAP, function=towards_zero)
+            most = LARGEST_WORD if wanted == np.int32 else LARGEST_LONG
+            one, function = Known(f"{result} as numbers", symmetric(most)), partial(towards_zero, most=most)
+            return self.results(node, (x,), [(result, one)], op=MAP, function=function)
         return False
 
     def of_truths(self, node: Node, x: str, result: str, is_integer: bool) -> bool:
@@ -191,6 +201,8 @@ class Numbering(BitOperators, PlaceOperators):
             return self.wraps(node, names, IntegerBounds(-EXACT, EXACT), op=MAP, function=product)
         bounds = ARITHMETIC[node.op](*(one.bounds for one in found))
         changed: dict[str, Any] = {"op": MAP, "function": quotient} if node.op == "Div" else {}
+        if node.op == "Mod" and found[0].bounds.size > EXACT:
+            changed = {"op": MAP, "function": partial(far_remainder, is_fmod=bool(node.get("fmod", 0)))}
         known = self.bounded(node, bounds, *found)
         if dtype in NARROW_TYPES:
             return self.wraps(node, [one.name for one in found], bounds, **changed)

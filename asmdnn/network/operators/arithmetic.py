@@ -28,8 +28,8 @@ def divide(a: Array, b: Array) -> Any:
     """Integers towards zero, as in C."""
     if np.issubdtype(a.dtype, np.floating):
         return a / b
-    quotient = np.abs(a) // np.abs(b)
-    return np.where((a < 0) != (b < 0), -quotient, quotient) if a.dtype.kind == "i" else quotient
+    quotient = a // b
+    return quotient + ((b != 0) & (quotient * b != a) & ((a < 0) != (b < 0)))
 
 
 def modulo(node: Node, a: Array, b: Array) -> Array:
