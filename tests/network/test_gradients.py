@@ -204,6 +204,17 @@ def test_through_other_floats(name: str) -> None:
         graph.gradients(graph.apply("ReduceSum", inside + x, keepdims=0), [x])
 
 
+def test_norms_of_zeros() -> None:
+    """0, as in torch."""
+    graph = dnn.Graph("zeros")
+    x = graph.input("x", (3, 4))
+    y = graph.apply("ReduceL2", x, np.array([1]), keepdims=0)
+    (dx,) = graph.gradients(graph.apply("ReduceSum", y, keepdims=0), [x])
+    given = random(3, 4) * np.array([[1], [0], [1]], np.float32)
+    found = graph.compile(engine=engine(1), dx=dx).run({"x": given})["dx"]
+    assert not found[1].any() and np.allclose(np.linalg.norm(found, axis=1), (1, 0, 1))
+
+
 def test_large_determinants() -> None:
     graph = dnn.Graph("large")
     x = graph.input("x", (33, 33))

@@ -17,6 +17,7 @@ OPS: Final = {
     "groups": "of channels: each group of output channels is computed from its group of input channels",
     "axis": "the axis along which is computed; negative ones count from the end",
     "dy": "gradient of the loss by the result of the forward operation, of its dims",
+    "dh": "gradient of the loss by the last state, of its dims, or None",
     "w": "weights, as the forward operation takes them",
     "b": "bias, one number for each output channel, or None",
     "scales": "by the operand's name: a number, or an array with one for each channel; docs/low-precision.md",

@@ -22,7 +22,7 @@ def reduction(w: GradientWords, node: Node, given: Gradients) -> Gradients:
         "ReduceMean": lambda: w.mul(d, 1.0 / prod(dims[axis] for axis in axes)),
         "ReduceSumSquare": lambda: w.mul(x, w.mul(d, 2.0)),
         "ReduceL1": lambda: w.mul(w("Sign", x), d),
-        "ReduceL2": lambda: w.mul(x, w.div(d, y)),
+        "ReduceL2": lambda: w.mul(x, w.div(d, w.where(w("Equal", y, w.constant(0.0)), 1.0, y))),  # 0 where all are
         "ReduceLogSum": lambda: w.div(d, w("Exp", y)),
         "ReduceLogSumExp": lambda: w.mul(w("Exp", w.sub(x, y)), d),
     }[node.op]()
