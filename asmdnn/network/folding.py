@@ -21,7 +21,7 @@ from asmdnn.network.known import sentence_of_unknown
 from asmdnn.network.operators.checks import check_node, check_outputs
 from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import raise_own
-from asmdnn.network.operators.own import OWN
+from asmdnn.network.operators.own import DRAWN, OWN
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.prepared import PreparedBody, prepared
 from asmdnn.network.quantised.blocks import with_blocked_products
@@ -174,7 +174,7 @@ class Folding:
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""
         is_known = all(value is None or value.data is not None for value in inputs) and not (
-            node.domain == OWN and node.op == "Written"
+            node.domain == OWN and node.op in ("Written", DRAWN)
         )
         if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             results = self.computed(node, operator, inputs)

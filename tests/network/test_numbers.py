@@ -1,5 +1,6 @@
 """Integers and truths between kernels: native, exact, and refused where they may not be."""
 
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -191,7 +192,7 @@ def test_elements_by_indices(name: str, made: bool) -> None:
     g = dnn.Graph("elements")
     x, indices = g.input("x", dims), g.input("i", shape, np.int64)
     place = g.apply("Sub", indices, np.array(1)) if made else indices
-    net = g.compile(y=g.apply("GatherElements", x, place, **attributes), engine=engine(2))
+    net = g.compile(y=g.apply("GatherElements", x, place, name="chosen", **attributes), engine=engine(2))
     given = {"x": random(*dims), "i": RANDOM.integers(-5, 5, shape) + made}
     assert net.refused == {}
     net.check()
@@ -200,9 +201,9 @@ def test_elements_by_indices(name: str, made: bool) -> None:
     for wrong in (5, -6):
         bad = given | {"i": given["i"].copy()}
         bad["i"].flat[-1] = wrong + made
-        with pytest.raises(
-            dnn.InvalidArguments, match=rf"is {wrong}, axis {attributes['axis'] % len(dims)} of src has 5"
-        ):
+        said = "indices of GatherElements 'chosen'" if made else "i"
+        where = rf"^{said}\[.*\] is {wrong}, axis {attributes['axis'] % len(dims)} of src has 5"
+        with pytest.raises(dnn.InvalidArguments, match=where):
             net.run(bad)
     assert np.array_equal(net.run(given)["y"], wanted)
 
@@ -231,3 +232,20 @@ def test_positions_in_a_scalar(op: str) -> None:
     x = graph.input("x", (), np.int64)
     net = graph.compile(y=graph.apply(op, x, keepdims=0), engine=dnn.Engine(isa="avx2", threads=1), fallback="numpy")
     assert net.run({"x": np.int64(7)})["y"] == 0
+
+
+def test_indices_of_several_axes_are_those_of_their_node() -> None:
+    """In a pack, too."""
+    g = dnn.Graph("axes")
+    places = g.apply("Sub", g.input("i", (4, 2), np.int64), np.array(1))
+    net = g.compile(y=g.apply("GatherND", random(3, 5, 6), places, name="chosen"), engine=engine())
+    loaded = pickle.loads(pickle.dumps(net))
+    good = np.ones((4, 2), np.int64)
+    for column, more, size in ((0, "", 3), (1, " along axis 1", 5)):
+        bad = good.copy()
+        bad[2, column] = 9
+        for each in (net, loaded):
+            assert each.run({"i": good})["y"].shape == (4, 6)
+            message = rf"^indices of GatherND 'chosen'{more}\[2\] is 8, axis {column} of src has {size}"
+            with pytest.raises(dnn.InvalidArguments, match=message):
+                each.run({"i": bad})

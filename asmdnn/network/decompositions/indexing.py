@@ -7,11 +7,11 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.network.decompositions.looked_at import index
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.element_types import CODES
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import normal
-from asmdnn.network.operators.own import OWN
 
 Names = tuple[str, ...] | None
 Part = tuple[str, int, int, int]  # indices along an axis: their name, its size, its number, and its distance
@@ -98,11 +98,6 @@ def places_of(w: Decomposer, parts: list[Part], base: Array) -> str | None:
     for one, size, axis, step in parts:
         name = w("Add", w("Mul", index(w, one, size, axis), w.like(one, step)), name)
     return w.reshaped(name, base.size)
-
-
-def index(w: Decomposer, indices: str, limit: int, axis: int) -> str:
-    """Indices along an axis from 0 on."""
-    return w("Index", indices, domain=OWN, limit=limit, axis=axis)
 
 
 DECOMPOSITIONS = {"GatherElements": gather_elements, "GatherND": gather_nd}

@@ -12,11 +12,11 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.heads import by_heads, by_rows
+from asmdnn.network.decompositions.looked_at import index
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed, one_of
 from asmdnn.network.operators.definition import Shape, bounded, ints, normal
-from asmdnn.network.operators.own import OWN
 from asmdnn.network.splitting import decided_by_data
 
 MOST_STEPS = 256  # of a recurrence that is unrolled, some ten nodes each
@@ -75,7 +75,7 @@ def tensor_scatter(w: Decomposer, node: Node, past: str, update: str, first: str
         raise InvalidArguments(f"{node} puts dims {new} into {dims} along axis {axis}")
     start = w.ints(*[0] * dims[0]) if first == NOTHING else first
     if node.get("mode", "linear") == "linear":
-        start = w("Index", start, domain=OWN, limit=dims[axis] - new[axis] + 1, axis=axis)
+        start = index(w, start, dims[axis] - new[axis] + 1, axis)
     outer = new[: axis + 1]
     along = w.reshaped(start, dims[0], *[1] * axis)
     place = w("Add", along, w.constant(np.broadcast_to(np.arange(new[axis]), (1, *outer[1:])), np.int64))

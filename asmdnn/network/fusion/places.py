@@ -64,7 +64,7 @@ class PlaceOperators(KnownIntegers):
                 return False
             name = known.name
             if known.bounds.least < -limit or known.bounds.most >= limit:
-                integers = self.made(f"{result}, made", self.values[x].shape, WIDE[0])
+                integers = self.made(self.said(node), self.values[x].shape, WIDE[0])
                 self.nodes.append(Node("Integers", (name,), (integers,), {"bounds": tuple(known.bounds)}, "", OWN))
                 name = self.made(f"{result}, looked at", self.values[x].shape)
                 attributes = {"limit": limit, "axis": axis}
@@ -78,6 +78,11 @@ class PlaceOperators(KnownIntegers):
         self.nodes.append(Node("Where", (below, wrapped, name), (made,), {}, name=node.name, domain="", opset=OPSET))
         self.learn(result, Known(made, IntegerBounds(0, limit - 1)))
         return True
+
+    def said(self, node: Node) -> str:
+        """A name for indices that a message may have: of the node in the file, which may have several."""
+        names = f"indices of {node.get('of')}", f"indices of {node.get('of')} along axis {node.get('axis')}"
+        return next((name for name in names if name not in self.values), f"{names[0]}, {node.outputs[0]}")
 
     def integers(self, node: Node) -> bool:
         """Of numbers that fusion has bounded."""

@@ -10,6 +10,7 @@ from asmdnn.network.operators.definition import Operator, Type, Value, same_as_f
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
 OWN = "asmdnn"
+DRAWN = "RandomNumbers"  # of shape and kind, by no seed
 
 
 def channel_shuffle(node: Node, x: Array) -> Array:
@@ -59,6 +60,13 @@ def sums_of_windows(node: Node, x: Array, w: Array, zero: Array) -> Array:
     return np.asarray(conv(node, x.astype(np.float64) - zero.reshape(()), w.astype(np.float64)), np.float32)
 
 
+def random_numbers(node: Node) -> Array:
+    """Others in every call."""
+    generator = np.random.default_rng()
+    draw = generator.random if node.get("kind") == "Uniform" else generator.standard_normal
+    return np.asarray(draw(node.get("shape"), np.float32))
+
+
 OPERATORS = {
     **gradients.OPERATORS,
     **training.OPERATORS,
@@ -69,6 +77,7 @@ OPERATORS = {
     "LookedAt": Operator(lambda node, x, integers: x, same_as_first),
     "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),
     "Integers": Operator(lambda node, x: x.astype(np.int64), integer_types),
+    DRAWN: Operator(random_numbers, lambda node: [(node.get("shape"), np.float32)]),
     "Written": Operator(lambda node, x: x, same_as_first),
     "OneHotRows": Operator(one_hot_rows, rows_types),
     "ScatterRows": Operator(scatter_rows, same_as_first),

@@ -1,0 +1,105 @@
+"""Operators that draw at random: RandomUniform, RandomNormal, both Like another tensor, Bernoulli, Multinomial.
+
+By the seed that a node has, a number depends on its index alone: all are known when the network is planned, and every
+call has the same ones, as nothing changes a network.  Without a seed each call draws others, which numpy does.
+
+    Bernoulli(p) = uniform < p,    Multinomial(x) = how many sums of softmax(x) the uniform number reaches
+"""
+
+from math import prod
+
+import numpy as np
+
+from asmdnn.definitions.random_numbers import normals, uniforms
+from asmdnn.errors import InvalidArguments
+from asmdnn.network.decompositions.foreign import Decompose, ForeignOperator
+from asmdnn.network.decompositions.words import FLOAT as F32_CODE
+from asmdnn.network.decompositions.words import Decomposer
+from asmdnn.network.element_types import CODES, element_type
+from asmdnn.network.graph import Node
+from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed
+from asmdnn.network.operators.definition import Shape, bounded
+from asmdnn.network.operators.own import DRAWN, OWN
+
+INT32, INT64 = 6, 7  # ONNX's numbers of types
+Names = tuple[str, ...]
+KINDS = {"Uniform": uniforms, "Normal": normals}
+
+
+def drawn(w: Decomposer, node: Node, kind: str, shape: Shape) -> str:
+    """Numbers from 0 to below 1, or of mean 0 and variance 1, as f32."""
+    dims = bounded(tuple(map(int, shape)))
+    if "seed" not in node.attributes:
+        return w(DRAWN, domain=OWN, kind=kind, shape=dims)
+    bits = int(np.float32(node.get("seed")).view(np.uint32))
+    return w.constant(KINDS[kind](bits, prod(dims)).reshape(dims))
+
+
+def scaled(w: Decomposer, node: Node, kind: str, shape: Shape, dtype: int) -> Names:
+    """In the range, or of the mean and the deviation, that a node says.  Raises InvalidArguments."""
+    if element_type(dtype, "dtype").name not in FLOATS:
+        raise InvalidArguments(f"{node} draws {element_type(dtype, 'dtype')}, it must be of floats: say its dtype")
+    if kind == "Uniform":
+        low, high = node.get("low", 0.0), node.get("high", 1.0)
+        start, factor = low, high - low
+    else:
+        start, factor = node.get("mean", 0.0), node.get("scale", 1.0)
+    x = w.mul(drawn(w, node, kind, shape), float(factor))
+    x = x if start == 0 else w.add(x, float(start))
+    return (x if dtype == F32_CODE else w("Cast", x, to=dtype),)
+
+
+def of_shape(kind: str) -> Decompose:
+    def decompose(w: Decomposer, node: Node) -> Names:
+        return scaled(w, node, kind, tuple(node.get("shape")), node.get("dtype", F32_CODE))
+
+    return decompose
+
+
+def like(kind: str) -> Decompose:
+    def decompose(w: Decomposer, node: Node, x: str) -> Names:
+        value = w.value(x)
+        return scaled(w, node, kind, value.shape, node.get("dtype", CODES[value.dtype.name]))
+
+    return decompose
+
+
+def bernoulli(w: Decomposer, node: Node, p: str) -> Names:
+    value = w.value(p)
+    if value.dtype.name not in FLOATS:
+        raise InvalidArguments(f"{node} has chances of {value.dtype}, they must be floats")
+    found = w("Less", drawn(w, node, "Uniform", value.shape), w.number(p))
+    return (w("Cast", found, to=node.get("dtype", CODES[value.dtype.name])),)
+
+
+def multinomial(w: Decomposer, node: Node, x: str) -> Names:
+    shape, count, dtype = w.shape(x), node.get("sample_size", 1), node.get("dtype", INT32)
+    if len(shape) != 2 or w.value(x).dtype.name not in FLOATS:
+        raise InvalidArguments(f"{node} has logarithms of dims {shape}, they must be floats of [batch, classes]")
+    if dtype not in (INT32, INT64) or count < 1:
+        raise InvalidArguments(f"{node} draws {count} numbers of type {dtype}: it must be 1 or more, of 6 or 7")
+    batch, classes = shape
+    sums = w("CumSum", w("Softmax", w.number(x), axis=1), w.constant(1, np.int64))
+    reached = w("Mul", drawn(w, node, "Uniform", (batch, count)), w.part(sums, 1, classes - 1, classes))
+    is_reached = w("LessOrEqual", w.lifted(sums, 1), w.lifted(reached, 2))
+    places = w.reduced("ReduceSum", w("Cast", is_reached, to=INT64), 2, keepdims=False)
+    held = w("Min", places, w.constant(classes - 1, np.int64))  # where the last sum is rounded
+    return (held if dtype == INT64 else w("Cast", held, to=dtype),)
+
+
+FLOATS = ("float32", "float16", "float64", "bfloat16")
+DRAWS: Attributes = {"dtype": INT, "seed": FLOAT}
+UNIFORM: Attributes = {**DRAWS, "low": FLOAT, "high": FLOAT}
+NORMAL: Attributes = {**DRAWS, "mean": FLOAT, "scale": FLOAT}
+SHAPE: Attributes = {"shape": needed(INTS)}
+DECOMPOSITIONS = {
+    name: ForeignOperator(decompose, inputs, 1, attributes, of_integers=True)
+    for name, decompose, inputs, attributes in (
+        ("RandomUniform", of_shape("Uniform"), "", {**UNIFORM, **SHAPE}),
+        ("RandomNormal", of_shape("Normal"), "", {**NORMAL, **SHAPE}),
+        ("RandomUniformLike", like("Uniform"), "x", UNIFORM),
+        ("RandomNormalLike", like("Normal"), "x", NORMAL),
+        ("Bernoulli", bernoulli, "x", DRAWS),
+        ("Multinomial", multinomial, "x", {**DRAWS, "sample_size": INT}),
+    )
+}
