@@ -19,6 +19,8 @@ def copy_specs() -> Iterator[RowsSpec]:
             yield RowsSpec(REORDER_ISA, rows, 20, 20, 20, zero)
         yield RowsSpec(REORDER_ISA, 4, 32, 36, 200, zero)
     yield RowsSpec(REORDER_ISA, 4, 32, 0, 32)  # the same row again and again
+    for row_bytes in (20, 544):
+        yield RowsSpec(REORDER_ISA, 3, row_bytes, row_bytes + 12, row_bytes + 4, in_place=True)
 
 
 def transpose_specs() -> Iterator[TransposeSpec]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.network.decompositions.grouped_query import SHARED
 from asmdnn.network.dims import dims_of
 from asmdnn.network.graph import Model, Node, TensorType
 from asmdnn.network.operators.own import OWN
@@ -17,6 +18,13 @@ def written_node(state: NetworkState, source: str, declared: TensorType) -> Node
     """The node whose result is written into a state."""
     attributes = {"state": state.name, "now": state.now, "dims": declared.shape}
     return Node("Written", (source,), (state.written,), attributes, name=state.name, domain=OWN)
+
+
+def sharing(node: Node, output: str, state: str) -> Node:
+    """A node that writes behind its past, told so where the two are one buffer."""
+    if node.op != "GroupQueryAttention" or (output, state) not in zip(node.outputs[1:], node.inputs[3:5], strict=False):
+        return node
+    return replace(node, attributes={**node.attributes, SHARED: 1})
 
 
 def tied(model: Model, state: Any, shapes: Mapping[str, Any] | None) -> Model:
@@ -37,6 +45,7 @@ def tied(model: Model, state: Any, shapes: Mapping[str, Any] | None) -> Model:
         known = inputs[name] if dims is None else TensorType(inputs[name].dtype, dims_of(name, inputs, dims))  # type: ignore[arg-type]
         if known.shape is None or not all(isinstance(n, int) for n in known.shape):
             raise InvalidArguments(f"state {name} is {known}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
+        nodes = [sharing(node, output, name) for node in nodes]
         one = NetworkState(name, np.zeros((), np.float32), f"{name} is written")
         nodes.append(written_node(one, output, known))
         states.append(one)

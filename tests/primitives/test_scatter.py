@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import asmdnn as dnn
 from asmdnn.definitions.moves import scattered as wanted
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.planning.check import PlanError
 from asmdnn.records import replace
 
@@ -58,6 +59,24 @@ def problems(draw: st.DrawFn) -> tuple[Array, Array, Array, int, str]:
 @given(problems(), st.sampled_from((1, 2, 3)))
 def test_any_scatter(problem: tuple[Array, Array, Array, int, str], threads: int) -> None:
     np.testing.assert_array_equal(run(*problem, threads), wanted(*problem))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("alg", ALGS)
+@pytest.mark.parametrize("dims", [(1, 1), (7, 3), (500, 70), (3000, 257)])
+def test_in_place(dims: tuple[int, int], alg: Any) -> None:
+    """src may be dst; then nothing is copied, but rows that indices name are written as elsewhere."""
+    random, indices = np.random.default_rng(2), np.array([0, -1, 0], np.int32)
+    x, updates = random.standard_normal(dims, np.float32), random.standard_normal((3, dims[1]), np.float32)
+    given = {"src": x.copy(), "indices": indices, "updates": updates}
+    memories = {name: dnn.Memory.from_numpy(array, desc_of(array)) for name, array in given.items()}
+    desc = dnn.Scatter(*(memory.desc for memory in memories.values()), memories["src"].desc, 0, alg)
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(threads=2))
+    assert pd.plan.in_place == ("src",)
+    copies = [kernel for phase in pd.plan.phases for kernel in phase.kernels if isinstance(kernel, RowsSpec)]
+    assert copies and all(kernel.in_place for kernel in copies)
+    dnn.Primitive(pd).execute(**memories, dst=memories["src"])
+    assert np.array_equal(memories["src"].numpy(), wanted(x, indices, updates, 0, alg))
 
 
 @pytest.mark.isa("avx2")

@@ -3,7 +3,7 @@
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src | bytes | what the spec's formula reads, no other byte |
-| dst | bytes | what the spec's formula writes, no other byte; never overlaps src |
+| dst | bytes | what the spec's formula writes, no other byte; never overlaps src, but for `in_place` |
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class RowsSpec:
     """dst[r, 0:row_bytes] = src[r, 0:row_bytes], or 0 when `zero`; row r is r * step bytes from its pointer.
 
     streaming: stores go past the caches if dst is aligned to a vector, as row_bytes and dst_step then must be.
-    unrolled_bytes: of a row in a turn of its loop, whole vectors.
+    unrolled_bytes: of a row in a turn of its loop, whole vectors.  in_place: dst may be src, where nothing is done.
     """
 
     isa: str
@@ -39,12 +39,14 @@ class RowsSpec:
     zero: bool = False
     streaming: bool = False
     unrolled_bytes: int = UNROLLED_BYTES
+    in_place: bool = False
     frame = ARGUMENTS
 
     @property
     def name(self) -> str:
         source = "zero" if self.zero else f"s{self.src_step}"
         more = f"_u{self.unrolled_bytes}" * (self.unrolled_bytes != UNROLLED_BYTES) + "_streaming" * self.streaming
+        more += "_in_place" * self.in_place
         return f"rows_{self.rows}x{self.row_bytes}_{source}_d{self.dst_step}{more}__{self.isa}"
 
     def footprint(self) -> Footprint:
@@ -70,6 +72,12 @@ class RowsSpec:
         src, dst, left = registers[:3]
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
+        if self.in_place:
+            elsewhere = asm.new_label("elsewhere")
+            asm.CMP(src, dst)
+            asm.JNE(elsewhere)
+            asm.ret()
+            asm.bind(elsewhere)
         data = vector_of(self.isa, asm).registers.take("data", IN_FLIGHT)
         for x in data if self.zero else ():
             asm.VPXOR(x.ymm, x.ymm, x.ymm)  # all of it

@@ -12,11 +12,10 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.heads import by_heads, by_rows
-from asmdnn.network.decompositions.looked_at import index
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed, one_of
-from asmdnn.network.operators.definition import Shape, bounded, ints, normal
+from asmdnn.network.operators.definition import Shape, bounded, ints
 from asmdnn.network.splitting import decided_by_data
 
 MOST_STEPS = 256  # of a recurrence that is unrolled, some ten nodes each
@@ -65,25 +64,6 @@ def linear_attention(w: Decomposer, node: Node, *inputs: str) -> Names:
         found.append(w.reshaped(w("MatMul", asked, state), n, heads, 1, d_v))
     y = by_rows(w, w.joined(2, *found))
     return w.as_type_of(y, query), w.as_type_of(state, query if past == NOTHING else past)
-
-
-def tensor_scatter(w: Decomposer, node: Node, past: str, update: str, first: str) -> Names:
-    """Rows of a cache replaced from an index on, which each batch has its own of; circular: around its end."""
-    dims, new = w.shape(past), w.shape(update)
-    axis = normal(node.get("axis", -2), len(dims))
-    if axis == 0 or new != (*dims[:axis], new[axis], *dims[axis + 1 :]) or new[axis] > dims[axis]:
-        raise InvalidArguments(f"{node} puts dims {new} into {dims} along axis {axis}")
-    start = w.ints(*[0] * dims[0]) if first == NOTHING else first
-    if node.get("mode", "linear") == "linear":
-        start = index(w, start, dims[axis] - new[axis] + 1, axis)
-    outer = new[: axis + 1]
-    along = w.reshaped(start, dims[0], *[1] * axis)
-    place = w("Add", along, w.constant(np.broadcast_to(np.arange(new[axis]), (1, *outer[1:])), np.int64))
-    if node.get("mode", "linear") == "circular":
-        place = w("Mod", place, w.constant(dims[axis], np.int64))
-    others = [w.constant(np.broadcast_to(i, outer)[..., None], np.int64) for i in np.indices(outer, sparse=True)[:-1]]
-    where = w.joined(len(outer), *others, w.lifted(place, len(outer)))
-    return (w("ScatterND", past, where, update),)
 
 
 def col2im(w: Decomposer, node: Node, x: str, image: str, block: str) -> Names:
@@ -145,7 +125,6 @@ DECOMPOSITIONS = {
     for name, decompose, inputs, outputs, attributes in (
         ("CausalConvWithState", causal_conv, "xx??", 2, {"activation": one_of("none", "silu", "swish")}),
         ("LinearAttention", linear_attention, "xxx???", 2, LINEAR),
-        ("TensorScatter", tensor_scatter, "xx?", 1, {"axis": INT, "mode": one_of("linear", "circular")}),
         ("Col2Im", col2im, "xxx", 1, WINDOW),
         ("MaxUnpool", max_unpool, "xx?", 1, {"kernel_shape": needed(INTS), "pads": INTS, "strides": INTS}),
     )

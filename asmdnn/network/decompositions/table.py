@@ -16,7 +16,7 @@ MODULES = (
 FOREIGN = ("fused", "transformers", "grouped_query", "integers", "dynamic_products", "few_bits", "integer_transformers")
 PREVIEWS = ("preview",)
 CLASSICAL = ("trees", "linear_models", "support_vectors", "features", "labels")
-COMPOSED = ("sampling", "regions", "signals", "states", "random_numbers")
+COMPOSED = ("sampling", "regions", "signals", "states", "caches", "random_numbers")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
 }  # fmt: skip

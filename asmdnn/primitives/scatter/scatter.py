@@ -7,7 +7,9 @@ the bits do not depend on their number.
 from collections.abc import Iterator
 from math import prod
 
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.move.by_index import INDEX_BYTES
+from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.scatter import ARGUMENTS, ScatterSpec
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST
@@ -15,14 +17,15 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop, merge
-from asmdnn.planning.phase import views
+from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, Reordering, add_reorder, as_passed_or_copied
+from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
+from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.scatter.description import MOVES, Scatter
 from asmdnn.primitives.shapes.formats import of_type, row_major
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 from asmdnn.types import FLOATS, f32
 
 NAME = "scatter"
@@ -45,12 +48,25 @@ def inside_of(desc: Scatter, attr: Attr, engine: Engine) -> Inside:
         tensors["indices"] = desc.indices
     assembly = Assembly(engine.tuning, engine.isa)
     if desc.dst.nelems():
-        add_reorder(assembly, Reordering("src", tensors["src"], "dst", tensors["dst"]))
+        assembly.add(copy_of_src(tensors["src"], tensors["dst"], engine))
     if desc.updates.nelems():
         calls = list(calls_of(ScatterSizes.of(desc, tensors), engine))
         assembly.add(phases_of(calls, views(ARGUMENTS), engine.tuning.phases, along_dst=True))
-    whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",))
+    in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
+    whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",), in_place)
     return Inside(whole, passed, engine.tuning, engine.isa)
+
+
+def copy_of_src(src: MemoryDesc, dst: MemoryDesc, engine: Engine) -> list[Phase]:
+    """Into dst.  What is one memory, as the state of a network is, stays as it is, whatever its size."""
+    copies = reorder_phases(src, dst, ("src", "dst"), engine.tuning, isa=engine.isa)
+    if src != dst:
+        return copies
+    return [replace(phase, kernels=tuple(map(unless_there, phase.kernels))) for phase in copies]
+
+
+def unless_there(kernel: KernelSpec) -> KernelSpec:
+    return replace(kernel, in_place=True) if isinstance(kernel, RowsSpec) else kernel
 
 
 plans = as_passed_or_copied(NAME, inside_of, lambda _: NARROWEST)

@@ -1,0 +1,172 @@
+"""Caches of keys and values that are states: rows are written into their memory, and nothing is copied."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from tests.network.nets import engine, random
+
+onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
+pytestmark = pytest.mark.isa("avx2")
+DOMAIN = "com.microsoft"
+GROUPS, D, ROOM = 2, 16, 12  # of keys: 4 heads share them
+KEYS, HEADS = GROUPS * D, 2 * GROUPS * D  # elements of a row
+STATES = {"present_key": "past_key", "present_value": "past_value"}
+TABLES = {"cos": random(ROOM, D // 2), "sin": random(ROOM, D // 2)}
+
+
+def check_in_place(net: dnn.Network, *states: str) -> None:
+    """A state that is not made where it lies is copied at the end, by a step that says so."""
+    net.check()
+    (segment,) = net.segments
+    assert not [step.label for step in segment.steps if step.label.endswith("is written")]  # type: ignore[union-attr]
+    assert {state.old for state in segment.joined.states} == {*states}  # type: ignore[union-attr]
+
+
+def model_of(nodes: list[Any], inputs: dict[str, Any], outputs: tuple[str, ...]) -> bytes:
+    """Inputs by name: dims of float32, or dims and a type."""
+    from onnx import helper
+
+    declared = []
+    for name, given in inputs.items():
+        dims, dtype = given if isinstance(given[1], type) else (given, np.float32)
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        declared.append(helper.make_tensor_value_info(name, kind, list(dims)))
+    made = [helper.make_tensor_value_info(name, 1, None) for name in outputs]
+    opsets = [helper.make_opsetid("", 24), helper.make_opsetid(DOMAIN, 1)]
+    graph = helper.make_graph(nodes, "cached", declared, made)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+
+
+@pytest.mark.parametrize("mode", ["linear", "circular"])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_rows_of_a_tensor_scatter(mode: str, rows: int) -> None:
+    """Each sequence has its own place; the product reads what the state has become."""
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("TensorScatter", ["past", "new", "at"], ["present"], mode=mode),
+        helper.make_node("Transpose", ["present"], ["turned"], perm=[0, 1, 3, 2]),
+        helper.make_node("MatMul", ["query", "turned"], ["y"]),
+    ]
+    new, past = (2, GROUPS, rows, D), (2, GROUPS, ROOM, D)
+    inputs = {"new": new, "past": past, "at": ((2,), np.int64), "query": (2, GROUPS, 1, D)}
+    data = model_of(nodes, inputs, ("y", "present"))
+    net = dnn.load_onnx(data, engine=engine(2), state={"present": "past"})
+    check_in_place(net, "past")
+    wanted = np.zeros(past, np.float32)
+    for at in ([0, 3], [4, 5], [ROOM - rows, 0], [ROOM - 1, 7] if mode == "circular" else [1, 7]):
+        x, query = random(*new), random(2, GROUPS, 1, D)
+        put(wanted, x, at)
+        y = net.run({"new": x, "at": np.array(at), "query": query})["y"]
+        assert np.array_equal(net.state["past"], wanted)
+        np.testing.assert_allclose(y, query @ wanted.transpose(0, 1, 3, 2), rtol=1e-5, atol=1e-5)
+    if mode == "linear":
+        with pytest.raises(dnn.InvalidArguments, match=rf"at\[1\] is {ROOM - rows + 1}, axis 2"):
+            net.run({"new": x, "at": np.array([0, ROOM - rows + 1]), "query": query})
+    feeds = {"past": wanted, "new": x, "at": np.array([1, 2]), "query": query}
+    found = dnn.load_onnx(data, engine=engine(1)).run(feeds)["present"]
+    put(wanted, x, (1, 2))
+    assert np.array_equal(found, wanted)
+
+
+def put(cache: Any, new: Any, at: Any) -> None:
+    """What the operator does."""
+    for item, first in enumerate(at):
+        cache[item][:, (first + np.arange(new.shape[2])) % cache.shape[2]] = new[item]
+
+
+def test_elements_by_places() -> None:
+    """As exports of static caches have them."""
+    from onnx import helper
+
+    nodes = [
+        helper.make_node("ScatterElements", ["past", "places", "new"], ["present"], axis=2),
+        helper.make_node("ReduceSum", ["present"], ["y"]),
+    ]
+    new, past = (1, GROUPS, 1, D), (1, GROUPS, ROOM, D)
+    data = model_of(nodes, {"past": past, "places": (new, np.int64), "new": new}, ("y", "present"))
+    net = dnn.load_onnx(data, engine=engine(2), state={"present": "past"})
+    check_in_place(net, "past")
+    wanted = np.zeros(past, np.float32)
+    for at in (0, 5, -1):
+        x = random(*new)
+        wanted[:, :, at] = x[:, :, 0]
+        net.run({"places": np.full(new, at), "new": x})
+        assert np.array_equal(net.state["past"], wanted)
+
+
+def attention(rows: Any, n: int = 1, **attributes: Any) -> bytes:
+    """GroupQueryAttention with a buffer; with tables to turn by if it has do_rotary."""
+    from onnx import helper
+
+    turns = ["cos", "sin"] * ("do_rotary" in attributes)
+    names = ["query", "key", "value", "past_key", "past_value", "last", "total", *turns]
+    heads = {"num_heads": 2 * GROUPS, "kv_num_heads": GROUPS}
+    node = helper.make_node("GroupQueryAttention", names, ["y", *STATES], domain=DOMAIN, **heads, **attributes)
+    past = (n, GROUPS, ROOM, D)
+    inputs = {"query": (n, rows, HEADS), **dict.fromkeys(("key", "value"), (n, rows, KEYS))}
+    inputs |= dict.fromkeys(STATES.values(), past)
+    ends = {"last": ((n,), np.int32), "total": ((1,), np.int32), **dict.fromkeys(turns, (ROOM, D // 2))}
+    return model_of([node], inputs | ends, ("y", *STATES))
+
+
+def rows_of(n: int, count: int) -> dict[str, Any]:
+    return {"query": random(n, count, HEADS), "key": random(n, count, KEYS), "value": random(n, count, KEYS)}
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize(
+    "attributes", [{}, {"do_rotary": 1}, {"local_window_size": 3}, {"softcap": 0.7, "scale": 0.3}], ids=str
+)
+def test_tokens_one_by_one_as_in_onnxruntime(n: int, attributes: dict[str, Any]) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
+    data = attention(1, n, **attributes)
+    net, session = dnn.load_onnx(data, engine=engine(2), state=STATES), onnxruntime.InferenceSession(data)
+    check_in_place(net, *STATES.values())
+    pasts = [np.zeros((n, GROUPS, ROOM, D), np.float32)] * 2
+    for step in range(ROOM):
+        feeds = {**rows_of(n, 1), "last": np.full(n, step, np.int32), "total": np.array([step + 1], np.int32)}
+        feeds |= TABLES if "do_rotary" in attributes else {}
+        wanted, *pasts = session.run(None, {**feeds, **dict(zip(STATES.values(), pasts, strict=True))})
+        np.testing.assert_allclose(net.run(feeds)["y"], wanted, rtol=1e-5, atol=3e-6)
+        for name, past in zip(STATES.values(), pasts, strict=True):
+            np.testing.assert_allclose(net.state[name], past, rtol=1e-5, atol=3e-6)
+    for wrong in (ROOM, -1):
+        with pytest.raises(dnn.InvalidArguments, match="GroupQueryAttention 'y'"):
+            net.run({**feeds, "last": np.full(n, wrong, np.int32)})
+
+
+def test_a_prompt_and_then_tokens() -> None:
+    """Of sequences that differ in length: what is padded in the cache is hidden, and then written over."""
+    n, count, steps, lengths = 2, 5, 3, np.array([3, 5])
+    net, every = prompted(n), rows_of(n, count + steps)
+    prompt = {name: x[:, :count] for name, x in every.items()}
+    y = net.run({**prompt, **ends(lengths)})["y"]
+    found = [[*y[item, :length]] for item, length in enumerate(lengths)]
+    for step in range(steps):
+        rows = {name: x[range(n), lengths + step][:, None] for name, x in every.items()}
+        y = net.run({**rows, **ends(lengths + step + 1)})["y"]
+        for item in range(n):
+            found[item].append(y[item, 0])
+    for item, length in enumerate(lengths + steps):
+        alone = {name: x[item : item + 1, :length] for name, x in every.items()}
+        wanted = prompted(1).run({**alone, **ends([length])})["y"][0]
+        np.testing.assert_allclose(found[item], wanted, rtol=1e-5, atol=3e-6)
+
+
+def prompted(n: int) -> dnn.Network:
+    """Of as many rows as come; all of them share the states."""
+    rows = {"query": (n, "rows", HEADS), **dict.fromkeys(("key", "value"), (n, "rows", KEYS))}
+    return dnn.load_onnx(attention("rows", n, do_rotary=1), rows, engine=engine(2), state=STATES)
+
+
+def ends(lengths: Any) -> dict[str, Any]:
+    return {"last": np.array(lengths, np.int32) - 1, "total": np.array([ROOM], np.int32), **TABLES}
+
+
+def test_more_rows_than_there_is_room_for() -> None:
+    with pytest.raises(dnn.InvalidArguments, match="has 13 new rows, and its past has room for 12: give it more"):
+        dnn.load_onnx(attention(ROOM + 1), engine=engine(), state=STATES)
