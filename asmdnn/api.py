@@ -3,7 +3,15 @@
 from asmdnn import losses, ops, optim, recurrent, show
 from asmdnn.aten.entry import from_torch
 from asmdnn.aten.module import TorchNetwork
-from asmdnn.blas import gemm_compute, gemm_pack, gemm_pack_get_size, sgemm
+from asmdnn.blas import (
+    gemm_bf16bf16f32,
+    gemm_compute,
+    gemm_f16f16f32,
+    gemm_pack,
+    gemm_pack_get_size,
+    gemm_x8x8s32,
+    sgemm,
+)
 from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
 from asmdnn.export.writing import export_c
 from asmdnn.memory import Memory, MemoryDesc
@@ -136,9 +144,9 @@ __all__ = [
     "SoftmaxForward", "StochasticRounding", "Stream", "Sum", "SumForward", "TopKForward", "TorchNetwork",
     "TrainingStep", "TreeEnsemble", "Unimplemented", "VanillaRNNBackward", "VanillaRNNForward", "absolute", "bf16",
     "ceil", "clear_caches", "clip", "cos", "exp", "export_c", "f4_e2m1", "f8_e4m3", "f8_e5m2", "f16", "f32", "floor",
-    "fmod", "from_torch", "gemm_compute", "gemm_pack", "gemm_pack_get_size", "implementations", "load_network",
-    "load_onnx", "load_pack", "log", "logistic", "losses", "max_cpu_isa", "maximum", "memory_report", "minimum", "mod",
-    "nf4", "ops", "optim", "power", "primitive_desc", "quantize", "recurrent", "reorder", "rint", "s4", "s8", "s32",
-    "set_memory_limits", "sgemm", "show", "sign", "sin", "sqrt", "square", "tanh", "trunc", "u4", "u8", "where",
-    "write_pack",
+    "fmod", "from_torch", "gemm_bf16bf16f32", "gemm_compute", "gemm_f16f16f32", "gemm_pack", "gemm_pack_get_size",
+    "gemm_x8x8s32", "implementations", "load_network", "load_onnx", "load_pack", "log", "logistic", "losses",
+    "max_cpu_isa", "maximum", "memory_report", "minimum", "mod", "nf4", "ops", "optim", "power", "primitive_desc",
+    "quantize", "recurrent", "reorder", "rint", "s4", "s8", "s32", "set_memory_limits", "sgemm", "show", "sign", "sin",
+    "sqrt", "square", "tanh", "trunc", "u4", "u8", "where", "write_pack",
 ]  # fmt: skip

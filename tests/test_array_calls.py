@@ -221,7 +221,10 @@ def test_packed_weights_that_do_not_fit(call: Callable[[], object], message: str
 
 def test_what_is_public() -> None:
     assert {"conv2d", "matmul", "pack_conv_weights", "pack_weights"} <= {*ops.__all__}
-    assert sorted(blas.__all__) == ["gemm_compute", "gemm_pack", "gemm_pack_get_size", "sgemm"]
+    assert sorted(blas.__all__) == [
+        "gemm_bf16bf16f32", "gemm_compute", "gemm_f16f16f32", "gemm_pack", "gemm_pack_get_size", "gemm_x8x8s32",
+        "sgemm",
+    ]  # fmt: skip
     for module in (ops, blas):
         assert all(callable(getattr(module, name)) for name in module.__all__)
 

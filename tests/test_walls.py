@@ -19,7 +19,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Interfaces that somebody else has set; all else groups what belongs together in a value.
 SET_BY_OTHERS = {
     "asmdnn/isa/encoding.py": {"evex"},  # PeachPy's encoders call it so
-    "asmdnn/blas.py": {"sgemm"},  # the BLAS
+    "asmdnn/blas/single.py": {"sgemm"},  # the BLAS
+    "asmdnn/blas/typed.py": {"gemm_bf16bf16f32", "gemm_f16f16f32", "gemm_x8x8s32"},  # MKL
     "asmdnn/primitives/attributes/attr.py": {"__init__"},  # oneDNN's attributes
     "asmdnn/torch/images.py": {f"conv_transpose{axes}d" for axes in (1, 2, 3)},  # torch's functions
 }
@@ -200,7 +201,7 @@ def test_calls_name_what_they_pass() -> None:
 NAMES_BF16 = {
     "api.py", "types.py",
     "isa/dot.py", "isa/dot_base.py", "isa/elements.py",
-    "primitives/core/widening.py", "primitives/reorder/fpmath.py", "primitives/reorder/float8.py",
+    "blas/typed.py", "primitives/core/widening.py", "primitives/reorder/fpmath.py", "primitives/reorder/float8.py",
     "network/element_types.py", "aten/translation.py",
 }  # fmt: skip
 

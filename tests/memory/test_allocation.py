@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).with_name("calls_without_memory.py")
 # Allocations from 64 KiB on are mappings of their own, and no thread has a heap that was counted before.
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1", "OMP_NUM_THREADS": "1"}
 
-WATCHED = ("ops/*.py", "memory/*.py", "runtime/scratch.py", "blas.py")
+WATCHED = ("ops/*.py", "memory/*.py", "runtime/scratch.py", "blas/*.py")
 MAKERS = {
     "array", "arange", "ascontiguousarray", "concatenate", "copy", "einsum", "empty", "empty_like", "full", "full_like",
     "multiply", "ones", "ones_like", "repeat", "require", "stack", "take", "tile", "zeros", "zeros_like",

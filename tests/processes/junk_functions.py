@@ -68,4 +68,22 @@ def gemms() -> dict[str, Call]:
             lambda: {"transa": "N", "transb": "N", "a": array(2, 3), "b": array(3, 4), "beta": 0.0, "c": array(2, 4),
                      "engine": ENGINE},
         ),
+        "gemm_x8x8s32": (
+            dnn.gemm_x8x8s32,
+            lambda: {"transa": "N", "transb": "N", "offsetc": "R", "alpha": 1.0, "a": np.ones((2, 3), np.uint8),
+                     "ao": -1, "b": np.ones((3, 4), np.int8), "bo": 2, "beta": 1.0, "c": np.ones((2, 4), np.int32),
+                     "co": np.ones(4, np.int32), "engine": ENGINE},
+        ),
+        **{
+            f"gemm_{words}": (function, lambda dtype=dtype: halves(dtype))  # type: ignore[misc]
+            for words, function, dtype in (
+                ("bf16bf16f32", dnn.gemm_bf16bf16f32, dnn.bf16), ("f16f16f32", dnn.gemm_f16f16f32, dnn.f16),
+            )
+        },
     }  # fmt: skip
+
+
+def halves(dtype: dnn.DataType) -> Arguments:
+    """Of a product of such matrices."""
+    a, b = (dnn.Memory(dnn.MemoryDesc(dims, dtype, "ab")) for dims in ((2, 3), (3, 4)))
+    return {"transa": "N", "transb": "N", "alpha": 1.0, "a": a, "b": b, "beta": 0.5, "c": array(2, 4), "engine": ENGINE}

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.dot import F32, f32_dot_level
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -19,7 +20,7 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass, replace
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
 
 BETAS = ("zero", "one", "any")
 
@@ -105,5 +106,10 @@ def packed_desc(identifier: str, rows: int, columns: int, isa: str) -> MemoryDes
     """The format of a packed operand: b in panels, a row-major with rows that do not alias."""
     if identifier == "B" and rows and columns:
         return MemoryDesc((rows, columns), f32, panels_tag(2, panel_columns(columns, lanes_of(f32_dot_level(isa)))))
-    row = columns + 16 if columns and f32.size_bytes * columns % ALIAS_BYTES == 0 else columns
-    return MemoryDesc((rows, columns), f32, strides=(max(row, 1), 1))
+    return MemoryDesc((rows, columns), f32, strides=(row_distance(columns, f32), 1))
+
+
+def row_distance(columns: int, dtype: DataType) -> int:
+    """In elements, between rows that do not alias: a line more where they would."""
+    aliases = columns > 0 and dtype.size_bytes * columns % ALIAS_BYTES == 0
+    return max(columns + LINE_BYTES // dtype.size_bytes * aliases, 1)
