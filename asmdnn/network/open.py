@@ -1,7 +1,7 @@
 """Models with open dims: a network for each shape that comes, planned when it comes first."""
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,10 @@ from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes
 from asmdnn.network.graph import LARGEST_DIM, Model
+from asmdnn.network.held import HeldNetwork, Key
 from asmdnn.network.inputs import check_feeds
 from asmdnn.network.kept_shapes import KeptShapes
-from asmdnn.network.network import Network, Origin
+from asmdnn.network.network import FORMATS, Network, Origin
 from asmdnn.network.running import Runnable
 from asmdnn.network.states import StateArrays
 from asmdnn.primitives.core.engine import Engine
@@ -25,31 +26,6 @@ from asmdnn.runtime.networks import forget, networks
 
 if TYPE_CHECKING:
     from asmdnn.network.planned import NetworkPlan
-
-Key = tuple[tuple[int, ...], ...]
-
-
-class HeldNetwork:
-    """A network for one shape.  Weights that most shapes read belong to the model, and are no part of `kept_bytes`.
-    store: has it kept on disk, and says whether that is done; what comes once only is not worth the time."""
-
-    def __init__(self, key: Key, network: Network, store: Callable[[Network], bool] | None = None) -> None:
-        self.key, self.network, self.used, self.store = key, network, False, store
-        self._counted = network.kept_bytes
-
-    @property
-    def kept_bytes(self) -> int:
-        return self.network.kept_bytes
-
-    def grown_bytes(self) -> int:
-        """Since it was asked for the last time: weights are packed by the first run."""
-        before, self._counted = self._counted, self.kept_bytes
-        return self._counted - before
-
-    def keep(self) -> None:
-        """Once it has run."""
-        if self.store is not None and self.store(self.network):
-            self.store = None
 
 
 class OpenNetwork(Network):
@@ -60,8 +36,9 @@ class OpenNetwork(Network):
     come again are kept in the cache on disk, and are not planned by later processes.  `set_memory_limits(networks=...)`
     bounds what is kept of shapes; the last one stays.
 
-    inputs: (dims, numpy type) by name, where an open dim is its name, a Dim, or None.  What looks at a plan or at
-    outputs (`check`, `explain`, `page`, ...) looks at the last shape that was run or asked for.
+    inputs: (dims, numpy type) by name, where an open dim is its name, a Dim, or None.  `check`, `explain`, `page`,
+    `dump` and `save` take a `shape`; what is passed to `bind`, `profile`, `verify`, ... has one.  Else what looks at a
+    plan or at outputs looks at the last shape that was run or asked for.
     """
 
     def __init__(
@@ -170,14 +147,18 @@ class OpenNetwork(Network):
             self._last.keep()
 
     @within_memory
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, shape: Mapping[str, Any] | None = None) -> None:
         """Write all shapes that are held to a file, as Network.save does one: `load_pack` gives an OpenNetwork of them,
-        which refuses others.  Code and weights that shapes have in common are there once."""
+        which refuses others.  Code and weights that shapes have in common are there once.  shape: one, as `at` takes
+        it, of which a network of fixed dims is written instead."""
         with importing():
             from asmdnn.network.saving_shapes import write
 
         if self._states is not None:
             raise InvalidArguments("a network with state cannot be saved: pickle it, or save its model")
+        if shape is not None:
+            self.at(shape).save(path)
+            return
         _ = self.last  # says that there is none
         held = {**self._held(), self._last.key: self._last.network} if self._last else {}
         for network in held.values():
@@ -201,8 +182,36 @@ class OpenNetwork(Network):
     def bind(self, **arrays: Array) -> Callable[[], None]:
         return self._for({name: array for name, array in arrays.items() if name in self._dims.declared}).bind(**arrays)
 
-    def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20, title: str = "") -> str:
-        return (self.last if feeds is None else self._for(feeds)).page(feeds, repeats, title)
+    def check(self, shape: Mapping[str, Any] | None = None) -> None:
+        """As Network.check, of a shape, as `at` takes it; default the last one."""
+        self._looked_at(shape).check()
+
+    def explain(self, shape: Mapping[str, Any] | None = None) -> str:
+        """As Network.explain, of a shape, as `at` takes it; default the last one."""
+        return self._looked_at(shape).explain()
+
+    def page(
+        self,
+        feeds: Mapping[str, Any] | None = None,
+        repeats: int = 20,
+        title: str = "",
+        *,
+        shape: Mapping[str, Any] | None = None,
+    ) -> str:
+        """As Network.page, of the shape of `feeds`; without feeds of a shape, as `at` takes it; default the last one.
+        Raises InvalidArguments for both."""
+        if feeds is not None and shape is not None:
+            raise InvalidArguments("feeds have a shape, and shape says one: leave one of them out")
+        return (self._looked_at(shape) if feeds is None else self._for(feeds)).page(feeds, repeats, title)
+
+    def dump(
+        self, path: str | PathLike[str], formats: Sequence[str] = FORMATS, *, shape: Mapping[str, Any] | None = None
+    ) -> None:
+        """As Network.dump, of a shape, as `at` takes it; default the last one."""
+        self._looked_at(shape).dump(path, formats)
+
+    def _looked_at(self, shape: Mapping[str, Any] | None) -> Network:
+        return self.last if shape is None else self.at(shape)
 
     def explain(self) -> str:
         return self.last.explain()

@@ -288,5 +288,16 @@ def of_networks(directory: Path) -> dict[str, Call]:
         "OpenNetwork.analyze": (anything.analyze, lambda: {"feeds": {"x": x}, "repeats": 1}),
         "OpenNetwork.dump": (anything.dump, lambda: {"path": directory / "dumped", "formats": ("bin",)}),
         "OpenNetwork.save": (anything.save, lambda: {"path": directory / "saved.pack"}),
+        "OpenNetwork.save of a shape": (
+            anything.save,
+            lambda: {"path": directory / "saved.pack", "shape": {"x": (2, 3)}},
+        ),
+        "OpenNetwork.check": (anything.check, lambda: {"shape": {"x": (2, 3)}}),
+        "OpenNetwork.explain": (anything.explain, lambda: {"shape": {"x": (2, 3)}}),
+        "OpenNetwork.page of a shape": (anything.page, lambda: {"title": "a page", "shape": {"x": (2, 3)}}),
+        "OpenNetwork.dump of a shape": (
+            anything.dump,
+            lambda: {"path": directory / "dumped", "formats": ("bin",), "shape": {"x": (2, 3)}},
+        ),
         "OpenNetwork.verify": (anything.verify, lambda: {"feeds": {"x": x}}),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine
 
 INEXACT = {"test_dft_inverse", "test_dft_inverse_opset19"}  # zeros that their own f32 transform has rounded to 2e-7
-RANDOM = "bernoulli"  # whose answers others draw
+DRAWN = "bernoulli"  # whose answers others draw
 BF16_STEPS = 2**-6  # two steps: their attention rounds in between, ours once at the end
 REASONS = {
     "of operator set": "other operator set",
@@ -88,7 +88,7 @@ def outcome(case: Any) -> str:
         found = "numpy" if net.refused or net.planned().later else "native" if net.segments else "folded"
         for made, wanted in zip(net.run(feeds).values(), outputs, strict=True):
             assert (made.dtype, made.shape) == (wanted.dtype, np.shape(wanted)), case.name
-            if RANDOM in case.name:
+            if DRAWN in case.name:
                 assert {*np.unique(made).tolist()} <= {0, 1}, case.name
             else:
                 np.testing.assert_allclose(made, wanted, **tolerances(case, wanted), err_msg=case.name)

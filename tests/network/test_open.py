@@ -317,3 +317,42 @@ def test_the_command_asks_for_other_dims(files: dict[str, str], capsys: pytest.C
     assert capsys.readouterr().err.rstrip().endswith("such as --shape=x:1x64")
     assert main(["run", "--threads=1", "--shape=x:2x5", files["mask"]]) == 0
     assert "y float32 2x5 from" in capsys.readouterr().out
+
+
+def test_what_looks_at_a_network_takes_a_shape(tmp_path: Path) -> None:
+    """Of one that was never run; without one it is the last that was run or asked for."""
+    g, outputs = recogniser()
+    net = open_network(g, outputs)
+    with pytest.raises(dnn.InvalidArguments, match="no shape is known yet"):
+        net.check()
+    small, large = {"x": (1, 3, 9, 16)}, {"x": (2, 3, 8, 33)}
+    net.check(small)
+    assert "x 1x3x9x16" in net.explain()
+    assert "x 2x3x8x33" in net.explain(large) and "x 2x3x8x33" in net.explain()
+    assert "1x16x9x16" in net.page(shape=small)
+    net.dump(tmp_path / "dumped", ("bin",), shape=large)
+    assert "x 2x3x8x33" in (tmp_path / "dumped" / "network.txt").read_text()
+    net.save(tmp_path / "one.pack", shape=small)
+    alone = dnn.load_network(tmp_path / "one.pack", threads=1)
+    assert not isinstance(alone, OpenNetwork) and alone.inputs["x"][0] == small["x"]
+    x = random(*small["x"])
+    assert np.array_equal(alone(x), net(x))
+    net.save(tmp_path / "all.pack")
+    every = dnn.load_network(tmp_path / "all.pack", threads=1)
+    assert isinstance(every, OpenNetwork) and len(every.shapes) == 2
+    every.check(large)
+    with pytest.raises(dnn.InvalidArguments, match=r"has 2 shapes.*none for x 1x3x4x4"):
+        every.explain({"x": (1, 3, 4, 4)})
+
+
+@pytest.mark.parametrize("shape", [{"x": (1, 3, 9)}, {"y": (1, 3, 9, 9)}, {"x": (1, 4, 9, 9)}, 7, {"x": None}])
+def test_shapes_that_do_not_fit_are_no_shapes_to_look_at(shape: Any, tmp_path: Path) -> None:
+    net = open_network(*recogniser())
+    for look in (net.check, net.explain):
+        with pytest.raises(dnn.InvalidArguments):
+            look(shape)
+    for look in (lambda: net.page(shape=shape), lambda: net.save(tmp_path / "pack", shape=shape)):
+        with pytest.raises(dnn.InvalidArguments):
+            look()
+    with pytest.raises(dnn.InvalidArguments, match="leave one of them out"):
+        net.page({"x": random(1, 3, 9, 9)}, shape={"x": (1, 3, 9, 9)})

@@ -7,6 +7,7 @@ call has the same ones, as nothing changes a network.  Without a seed each call 
 """
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -20,10 +21,15 @@ from asmdnn.network.graph import Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed
 from asmdnn.network.operators.definition import Shape, bounded
 from asmdnn.network.operators.own import DRAWN, OWN
+from asmdnn.network.passing import is_half
 
 INT32, INT64 = 6, 7  # ONNX's numbers of types
 Names = tuple[str, ...]
 KINDS = {"Uniform": uniforms, "Normal": normals}
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "f" or is_half(dtype)
 
 
 def drawn(w: Decomposer, node: Node, kind: str, shape: Shape) -> str:
@@ -37,7 +43,7 @@ def drawn(w: Decomposer, node: Node, kind: str, shape: Shape) -> str:
 
 def scaled(w: Decomposer, node: Node, kind: str, shape: Shape, dtype: int) -> Names:
     """In the range, or of the mean and the deviation, that a node says.  Raises InvalidArguments."""
-    if element_type(dtype, "dtype").name not in FLOATS:
+    if not is_float(element_type(dtype, "dtype")):
         raise InvalidArguments(f"{node} draws {element_type(dtype, 'dtype')}, it must be of floats: say its dtype")
     if kind == "Uniform":
         low, high = node.get("low", 0.0), node.get("high", 1.0)
@@ -66,7 +72,7 @@ def like(kind: str) -> Decompose:
 
 def bernoulli(w: Decomposer, node: Node, p: str) -> Names:
     value = w.value(p)
-    if value.dtype.name not in FLOATS:
+    if not is_float(value.dtype):
         raise InvalidArguments(f"{node} has chances of {value.dtype}, they must be floats")
     found = w("Less", drawn(w, node, "Uniform", value.shape), w.number(p))
     return (w("Cast", found, to=node.get("dtype", CODES[value.dtype.name])),)
@@ -74,7 +80,7 @@ def bernoulli(w: Decomposer, node: Node, p: str) -> Names:
 
 def multinomial(w: Decomposer, node: Node, x: str) -> Names:
     shape, count, dtype = w.shape(x), node.get("sample_size", 1), node.get("dtype", INT32)
-    if len(shape) != 2 or w.value(x).dtype.name not in FLOATS:
+    if len(shape) != 2 or not is_float(w.value(x).dtype):
         raise InvalidArguments(f"{node} has logarithms of dims {shape}, they must be floats of [batch, classes]")
     if dtype not in (INT32, INT64) or count < 1:
         raise InvalidArguments(f"{node} draws {count} numbers of type {dtype}: it must be 1 or more, of 6 or 7")
@@ -87,7 +93,6 @@ def multinomial(w: Decomposer, node: Node, x: str) -> Names:
     return (held if dtype == INT64 else w("Cast", held, to=dtype),)
 
 
-FLOATS = ("float32", "float16", "float64", "bfloat16")
 DRAWS: Attributes = {"dtype": INT, "seed": FLOAT}
 UNIFORM: Attributes = {**DRAWS, "low": FLOAT, "high": FLOAT}
 NORMAL: Attributes = {**DRAWS, "mean": FLOAT, "scale": FLOAT}
