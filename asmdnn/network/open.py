@@ -213,9 +213,6 @@ class OpenNetwork(Network):
     def _looked_at(self, shape: Mapping[str, Any] | None) -> Network:
         return self.last if shape is None else self.at(shape)
 
-    def explain(self) -> str:
-        return self.last.explain()
-
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         return self._for(feeds).profile(feeds, repeats)
 
