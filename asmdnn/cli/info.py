@@ -13,15 +13,18 @@ from asmdnn.cli.unknown import unknown
 from asmdnn.errors import AsmdnnError
 from asmdnn.isa.cpu import tiles_are_refused
 from asmdnn.isa.dot import dot_class, multiplied
+from asmdnn.isa.levels import LEVELS
 from asmdnn.isa.tiles import tile_level
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import detected, effective_isa, executable_isas, host
 from asmdnn.runtime import threads
-from asmdnn.types import FLOATS, HALF_FLOATS, s8, u8
+from asmdnn.types import FLOATS, HALF_FLOATS, INTEGERS8, s8, u8
 
 CPU_LIST = Path("/proc/cpuinfo")
 CPUINFO_TIMEOUT_S = 3.0  # it takes 1.3 s, most of it for what is not asked here
 NAME_WIDTH = 18
+NOT_NATIVE = "widened to f32", "exact by words"  # floats, and bytes
+WAYS = ("tiles for many rows", "native", "native for few rows", *NOT_NATIVE)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -53,6 +56,8 @@ def _rows() -> Iterator[tuple[str, str]]:
     yield "executable", (", ".join(map(str, executable_isas())) or "none") + refused
     yield "ISA in use", _effective_isa()
     yield "products", _products()
+    for isa in LEVELS:
+        yield isa.name, products_of(isa.name)
     sizes = machine.caches
     levels = {"L1d": sizes.l1d_bytes, "L2": sizes.l2_bytes, "L3": sizes.l3_bytes}
     yield "caches", ", ".join(f"{name} {size >> 10} KiB" for name, size in levels.items())
@@ -70,17 +75,22 @@ def _effective_isa() -> str:
 
 
 def _products() -> str:
-    """The types of src and weights of products, by what the level in use does with them."""
-    found: dict[str, list[str]] = {"tiles for many rows": [], "native": [], "native for few rows": [], "widened": []}
+    """The types of products in the level in use."""
     try:
-        isa = str(effective_isa())
+        return products_of(str(effective_isa()))
     except AsmdnnError:
         return "none"
+
+
+def products_of(isa: str) -> str:
+    """The types of src and weights of products, by what a level does with them: the last two ways are what it has no
+    instruction for."""
+    found: dict[str, list[str]] = {way: [] for way in WAYS}
     for src, weights in (*((x, x) for x in FLOATS), (u8, s8), (s8, s8)):
         types = multiplied(src, weights, isa)
         is_native = types.src == src and dot_class(types, isa).is_native
         is_slow = src in HALF_FLOATS and host().tuning_at(isa).products.bf16_cycles > types.group
-        how = ("native for few rows" if is_slow else "native") if is_native else "widened"
+        how = ("native for few rows" if is_slow else "native") if is_native else NOT_NATIVE[src in INTEGERS8]
         how = "tiles for many rows" if tile_level(types, isa) else how
         found[how].append(str(src) if src == weights != s8 else f"{src} x {weights}")
     return "; ".join(f"{how}: {', '.join(pairs)}" for how, pairs in found.items() if pairs)

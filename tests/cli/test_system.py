@@ -9,6 +9,7 @@ import pytest
 from asmdnn.cli import doctor, info
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError
+from asmdnn.isa.levels import LEVELS
 from asmdnn.jit.store import DiskStore
 from asmdnn.planning.host import as_machine, effective_isa
 from asmdnn.planning.machine import machine_of
@@ -27,15 +28,31 @@ def rows(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(("machine", "row"), [
-    ("zen4", "native: f32, bf16, u8 x s8, s8 x s8; widened: f16"),
-    ("sapphire_rapids", "tiles for many rows: bf16, u8 x s8, s8 x s8; native: f32; widened: f16"),
-    ("zen3", "native: f32; widened: bf16, f16, u8 x s8, s8 x s8"),
+    ("zen4", "native: f32, bf16, u8 x s8, s8 x s8; widened to f32: f16"),
+    ("sapphire_rapids", "tiles for many rows: bf16, u8 x s8, s8 x s8; native: f32; widened to f32: f16"),
+    ("zen3", "native: f32; widened to f32: bf16, f16; exact by words: u8 x s8, s8 x s8"),
 ])  # fmt: skip
 def test_products_of_machines(capsys: pytest.CaptureFixture[str], machine: str, row: str) -> None:
     """Tiles of AMX take many rows; few rows go by vectors."""
     with as_machine(machine_of(machine)):
         assert main(["info"]) == 0
     assert f"{'products':<{info.NAME_WIDTH}} {row}" in rows(capsys)
+
+
+def test_products_of_every_level(capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of levels that the machine lacks; one that has VDPBF16PS, but slowly, says so."""
+    with as_machine(machine_of("zen3")):
+        assert main(["info"]) == 0
+    found = {row[: info.NAME_WIDTH].strip(): row[info.NAME_WIDTH :].strip() for row in rows(capsys)}
+    assert {level.name: found[level.name] for level in LEVELS} == {
+        "avx2": "native: f32; widened to f32: bf16, f16; exact by words: u8 x s8, s8 x s8",
+        "avx2_vnni": "native: f32, u8 x s8, s8 x s8; widened to f32: bf16, f16",
+        "avx512_core": "native: f32; widened to f32: bf16, f16; exact by words: u8 x s8, s8 x s8",
+        "avx512_core_vnni": "native: f32, u8 x s8, s8 x s8; widened to f32: bf16, f16",
+        "avx512_core_bf16": "native: f32, bf16, u8 x s8, s8 x s8; widened to f32: f16",
+        "avx512_core_fp16": "native: f32, bf16, u8 x s8, s8 x s8; widened to f32: f16",
+        "avx512_core_amx": "tiles for many rows: bf16, u8 x s8, s8 x s8; native: f32; widened to f32: f16",
+    }
 
 
 def test_info(capsys: pytest.CaptureFixture[str], cache_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
