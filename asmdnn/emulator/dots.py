@@ -1,10 +1,11 @@
-"""Dot products of small groups: VPDPBUSD and VDPBF16PS.
+"""Dot products of small groups: VPDPBUSD, VPDPWSSD, both with saturation too, and VDPBF16PS.
 
 VDPBF16PS adds two products, that of the odd elements first, each with one rounding to nearest even; whatever MXCSR
 says, denormal inputs and results count as zero.  So measured on hardware, bit for bit, and so in the manual.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -12,22 +13,30 @@ from asmdnn.emulator.fma import round_to_odd
 from asmdnn.emulator.memory import Array
 from asmdnn.emulator.operands import Operands, Step
 
+S32 = np.iinfo(np.int32)
 SMALLEST_NORMAL = 2.0**-126
 # What is below the middle between the smallest normal number and the one before it in a format without denormals is
 # tiny after rounding, and so flushed; the middle itself rounds to even, which is normal.
 TINY = SMALLEST_NORMAL * (1 - 2.0**-25)
 
 
-def bytes_by_bytes(ops: Operands) -> Step:
-    """VPDPBUSD: four products of unsigned bytes with signed ones are added, modulo 2^32."""
-    size = ops.vector_size
-    sums, a, b = ops.vector(0, np.uint32), ops.vector(1, np.uint8), ops.source(2, np.uint32, size)
+def of_integers(a_type: type[Any], b_type: type[Any], *, saturates: bool = False) -> Callable[[Operands], Step]:
+    """VPDPBUSD, VPDPWSSD: the products of a lane's elements are added to its s32, modulo 2^32; or, as those that end in
+    S do, with one saturation of the exact sum."""
 
-    def fill(out: Array) -> None:
-        products = a.astype(np.int64) * b().view(np.int8)
-        out[:] = (sums + products.reshape(-1, 4).sum(axis=1)).astype(np.uint32)
+    def build(ops: Operands) -> Step:
+        size = ops.vector_size
+        sums, a, b = ops.vector(0, np.int32), ops.vector(1, a_type), ops.source(2, np.uint32, size)
+        group = S32.bits // np.iinfo(a_type).bits
 
-    return ops.define(np.uint32, fill)
+        def fill(out: Array) -> None:
+            products = a.astype(np.int64) * b().view(b_type)
+            total = sums + products.reshape(-1, group).sum(axis=1)
+            out[:] = (np.clip(total, S32.min, S32.max) if saturates else total).astype(np.uint32)
+
+        return ops.define(np.uint32, fill)
+
+    return build
 
 
 def bf16_by_bf16(ops: Operands) -> Step:
@@ -65,4 +74,10 @@ def add_product(x: Array, y: Array, addend: Array) -> Array:
     return np.where(np.abs(total) < TINY, np.copysign(0.0, total), total).astype(np.float32)
 
 
-TABLE: dict[str, Callable[[Operands], Step]] = {"VPDPBUSD": bytes_by_bytes, "VDPBF16PS": bf16_by_bf16}
+TABLE: dict[str, Callable[[Operands], Step]] = {
+    "VPDPBUSD": of_integers(np.uint8, np.int8),
+    "VPDPBUSDS": of_integers(np.uint8, np.int8, saturates=True),
+    "VPDPWSSD": of_integers(np.int16, np.int16),
+    "VPDPWSSDS": of_integers(np.int16, np.int16, saturates=True),
+    "VDPBF16PS": bf16_by_bf16,
+}

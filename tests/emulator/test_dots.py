@@ -1,7 +1,8 @@
-"""VPDPBUSD, VDPBF16PS and VCVTNEPS2BF16 against the Intel manual, element by element in exact arithmetic."""
+"""VPDPBUSD, VPDPWSSD, VDPBF16PS and VCVTNEPS2BF16 against the Intel manual, element by element in exact arithmetic."""
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,12 @@ from tests.emulator.native import missing_features, mixed_floats, vector_twin
 from tests.emulator.single import State, after, random_state
 from tests.emulator.test_fma import nearest_float32
 
-BYTES = "EVEX_VPDPBUSD_ZMM_K1Z_ZMM_ZMMM512B32"
+INTEGERS = {
+    "EVEX_VPDPBUSD_ZMM_K1Z_ZMM_ZMMM512B32": (np.uint8, np.int8),
+    "EVEX_VPDPBUSDS_ZMM_K1Z_ZMM_ZMMM512B32": (np.uint8, np.int8),
+    "EVEX_VPDPWSSD_ZMM_K1Z_ZMM_ZMMM512B32": (np.int16, np.int16),
+    "EVEX_VPDPWSSDS_ZMM_K1Z_ZMM_ZMMM512B32": (np.int16, np.int16),
+}
 PAIRS = "EVEX_VDPBF16PS_ZMM_K1Z_ZMM_ZMMM512B32"
 SEEDS = pytest.mark.parametrize("seed", range(4))
 ROUNDED = "EVEX_VCVTNEPS2BF16_YMM_K1Z_ZMMM512B32"
@@ -31,18 +37,24 @@ def state_of(sums: Array, a: Array, b: Array) -> State:
 
 
 @SEEDS
-def test_bytes(seed: int) -> None:
-    """The first factor is unsigned, the second signed, and sums wrap."""
+@pytest.mark.parametrize(("form", "types"), INTEGERS.items())
+def test_integers(form: str, types: tuple[type[np.integer[Any]], ...], seed: int) -> None:
+    """Of bytes the first factor is unsigned, the second signed.  Sums wrap, or saturate once, after the addition."""
     rng = np.random.default_rng(seed)
     sums = rng.integers(-(2**31), 2**31, 16).astype(np.int32)
-    sums[:4] = (2**31 - 1, -(2**31), 2**31 - 1, 0)
-    a, b = rng.integers(0, 256, 64).astype(np.uint8), rng.integers(-128, 128, 64).astype(np.int8)
-    a[:4], b[:4], a[4:8], b[4:8] = 255, 127, 255, -128
-    got = run(BYTES, state_of(sums, a, b)).lanes(17, np.int32)
+    sums[:6] = (2**31 - 1, -(2**31), 2**31 - 1, 0, 2**31 - 1, -(2**31))
+    count = 64 // np.dtype(types[0]).itemsize
+    a, b = (rng.integers(np.iinfo(kind).min, np.iinfo(kind).max + 1, count).astype(kind) for kind in types)
+    group = count // 16
+    a[: 2 * group], b[:group] = np.iinfo(types[0]).max, np.iinfo(types[1]).max
+    b[group : 2 * group] = np.iinfo(types[1]).min
+    a[4 * group : 6 * group] = 3
+    b[4 * group : 6 * group] = [1, -2] * group  # sums that pass the end on the way, if they saturate too early
+    got = run(form, state_of(sums, a, b)).lanes(17, np.int32)
     for lane, value in enumerate(got.tolist()):
-        four = range(4 * lane, 4 * lane + 4)
-        exact = int(sums[lane]) + sum(int(a[k]) * int(b[k]) for k in four)
-        assert value == (exact + 2**31) % 2**32 - 2**31
+        exact = int(sums[lane]) + sum(int(a[k]) * int(b[k]) for k in range(group * lane, group * lane + group))
+        saturated, wrapped = min(max(exact, -(2**31)), 2**31 - 1), (exact + 2**31) % 2**32 - 2**31
+        assert value == (saturated if "DS_" in form else wrapped), lane
 
 
 def flushed(value: Fraction) -> Fraction:
@@ -129,7 +141,7 @@ def test_bf16_of_what_is_not_finite() -> None:
     assert got[0] == np.inf and np.isnan(got[1:4]).all() and (got[4:] == 2).all()
 
 
-@pytest.mark.parametrize("form", [BYTES, PAIRS])
+@pytest.mark.parametrize("form", [*INTEGERS, PAIRS])
 def test_native(form: str) -> None:
     """The same on this CPU, on floats of every kind and on bytes, which they are."""
     name = form.replace("ZMM", "YMM").replace("M512", "M256")

@@ -74,7 +74,7 @@ def lane_bytes(form: Form) -> tuple[int, int]:
     if conversion := re.fullmatch(r"VCVT(?:T|NE)?([PSUWDQ]+[SDHWQ]?X?)2(\w+)", name):
         source, lane = CONVERTED[conversion[1]], CONVERTED[conversion[2]]
         return lane, 1 if conversion[1] in ("SS", "SD", "SH") else form.vector_bytes // max(source, lane)
-    if name.startswith(("VMOVSHDUP", "VMOVSLDUP", "VPDPBUSD")):
+    if name.startswith(("VMOVSHDUP", "VMOVSLDUP", "VPDPBUSD", "VPDPWSSD")):
         lane = 4
     elif named := re.fullmatch(r"VP(?:M(?:AX|IN)[SU]|ABS)([BWDQ])", name):
         lane = {"B": 1, "W": 2, "D": 4, "Q": 8}[named[1]]
