@@ -130,6 +130,35 @@ def test_adjoints_of_bytes(level: str, groups: int, stride: int) -> None:
         np.testing.assert_array_equal(result, wanted)
 
 
+@pytest.mark.parametrize("level", [pytest.param(n, marks=pytest.mark.isa(n)) for n in ("avx2", "avx512_core_bf16")])
+@pytest.mark.parametrize("kind", [np.float16, BF16], ids=["f16", "bf16"])
+@pytest.mark.parametrize("groups", [1, 2, 18])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_adjoints_of_floats_of_16_bits(level: str, kind: Any, groups: int, stride: int) -> None:
+    """Sums of f32, of at most 9 kernel positions and a bias, within gamma of their absolute values; rounded once."""
+    engine = dnn.Engine(isa=level, threads=1)
+    x, w, b = floats(2, 18, 4, 5, kind=kind), floats(18, 36 // groups, 3, 3, kind=kind), floats(36, kind=np.float32)
+    wide, factors, bias = x.astype(np.float64), w.astype(np.float64), b.reshape(-1, 1, 1).astype(np.float64)
+    wanted = adjoint(wide, factors, stride, groups) + bias
+    size = adjoint(np.abs(wide), np.abs(factors), stride, groups) + np.abs(bias)
+    terms = (9 * 18 // groups + 2) * 2.0**-24
+    bound = size * terms / (1 - terms)
+    packed = dnn.ops.pack_conv_transpose_weights(w, stride=stride, groups=groups, engine=engine)
+    for weights, dtype in ((w, None), (packed, None), (packed, dnn.f32)):
+        made = dnn.ops.conv_transpose2d(x, weights, b, stride=stride, groups=groups, dtype=dtype, engine=engine)
+        assert made.dtype == (kind if dtype is None else np.float32) and made.shape == wanted.shape
+        half_ulp = (np.abs(wanted) + bound) * ROUNDOFF[made.dtype.name]
+        assert (np.abs(made.astype(np.float64) - wanted) <= bound + half_ulp + 2.0**-25).all()
+
+
+@pytest.mark.parametrize("level", [pytest.param(n, marks=pytest.mark.isa(n)) for n in ("avx2", "avx512_core_vnni")])
+def test_sums_are_modulo_2_to_the_32(level: str) -> None:
+    """From as many channels on as docs/low-precision.md says."""
+    x, w = np.full((1, 65_794, 1, 2), 255, np.uint8), np.full((16, 65_794, 1, 1), -128, np.int8)
+    made = dnn.ops.conv2d(x, w, engine=dnn.Engine(isa=level, threads=1))
+    assert (made == 2**32 - 255 * 128 * 65_794).all()
+
+
 def test_bits_of_bf16_without_its_package() -> None:
     """A Memory that says what its words are gives words."""
     x, w = floats(1, 4, 5, 5, kind=BF16), floats(8, 4, 3, 3, kind=BF16)

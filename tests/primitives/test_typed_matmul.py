@@ -17,6 +17,7 @@ LEVELS = ("avx2", "avx512_core", "avx512_core_vnni", "avx512_core_bf16")
 FLOATS = ("bf16:bf16:f32", "bf16:bf16:bf16", "f16:f16:f32", "f16:f16:f16", "f32:bf16:f32", "bf16:s8:bf16", "f32:u8:f32")
 BYTES = tuple(f"{src}:s8:{dst}" for src, dst in product(("u8", "s8"), ("s32", "f32", "bf16", "f16", "s8", "u8")))
 FROM_F32 = tuple(f"f32:f32:{dst}" for dst in ("bf16", "f16", "s32", "s8", "u8"))
+DTYPES = {"u8": np.uint8, "s8": np.int8}
 SIZES = ((1, 1, 1), (1, 33, 7), (5, 17, 9), (14, 32, 64), (3, 100, 130), (41, 65, 31), (1, 300, 257))
 
 
@@ -41,6 +42,22 @@ def test_tails(level: str, types: str) -> None:
         check(C(m, 35, 12, types), level)
     for n in (*range(1, 18), 31, 32, 33, 63, 65):
         check(C(4, n, 11, types), level)
+
+
+@at_levels()
+@pytest.mark.parametrize(("x", "y", "k"), [("u8", "s8", 65_794), ("s8", "s8", 131_072), ("u8", "u8", 33_026)])
+def test_sums_of_bytes_are_modulo_2_to_the_32(level: str, x: str, y: str, k: int) -> None:
+    """They pass 2^31 from this k on, which docs/low-precision.md says; with one product less they do not."""
+    most = {"u8": 255, "s8": -128}
+    product_of_two = most[x] * most[y]
+    for depth, wraps in ((k - 1, 0), (k, 2**32 if product_of_two > 0 else -(2**32))):
+        src, weights = (np.full(dims, 255 if kind == "u8" else 128, np.uint8) for kind, dims in (
+            (x, (3, depth)), (y, (depth, 33)),
+        ))  # fmt: skip
+        src, weights = src.view(DTYPES[x]), weights.view(DTYPES[y])
+        exact = product_of_two * depth
+        assert (wraps == 0) == (-(2**31) <= exact < 2**31)
+        assert (dnn.ops.matmul(src, weights, engine=dnn.Engine(isa=level)) == exact - wraps).all()
 
 
 @at_levels()

@@ -11,7 +11,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented
 from tests.support.plans import emulate_plan, proved_desc
 
 LIMITS = {dnn.s4: (-8, 7), dnn.u4: (0, 15), dnn.s8: (-128, 127), dnn.u8: (0, 255)}
-TYPES: dict[dnn.DataType, Any] = {dnn.f32: np.float32, dnn.bf16: ml_dtypes.bfloat16}
+TYPES: dict[dnn.DataType, Any] = {dnn.f32: np.float32, dnn.bf16: ml_dtypes.bfloat16, dnn.f16: np.float16}
 CASES = [(1, 64, 40, 32), (2, 96, 66, 48), (5, 256, 30, 128), (13, 64, 128, 16)]
 GROUPS = {"groups": {"weights": (32, 1)}}
 SCALED = {"scales": {"weights": 3}}
@@ -71,8 +71,8 @@ class WeightOnly:
 @pytest.mark.parametrize("weights", LIMITS, ids=str)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_products(isa: str, weights: dnn.DataType, case: tuple[int, ...]) -> None:
-    """With a bias and relu; zero points or none, src of f32 and bf16, one thread and several."""
-    for src, shifted in ((dnn.f32, True), (dnn.bf16, False)):
+    """With a bias and relu; zero points or none, src of f32, bf16 and f16, one thread and several."""
+    for src, shifted in ((dnn.f32, True), (dnn.bf16, False), (dnn.f16, True)):
         one, found = WeightOnly(case, weights, src, shifted), []
         for threads in (1, 3):
             pd = proved_desc(one.desc, one.attr(dnn.Eltwise("relu")), dnn.Engine(isa=isa, threads=threads))
