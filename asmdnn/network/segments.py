@@ -33,7 +33,6 @@ from asmdnn.network.fusion.shuffles import shuffled
 from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.fusion.upsampling import convolved_first
 from asmdnn.network.fusion.views_after_maps import sunk
-from asmdnn.network.fusion.zero_points import zero_points_apart
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import FormatPath, FormatSearch
@@ -49,9 +48,9 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass, replace
 
 REWRITES = (
-    biases_as_floats, summed_as_floats, scales_apart, integers_kept, zero_points_apart, without_no_ops, casts_first,
-    padded_within, pooled_within, unfolded, untiled, taken, products, with_batches, recognised, layers_normalised,
-    looked_up, as_numbers, grouped_norms, shuffled, attended, sunk,
+    biases_as_floats, summed_as_floats, scales_apart, integers_kept, without_no_ops, casts_first, padded_within,
+    pooled_within, unfolded, untiled, taken, products, with_batches, recognised, layers_normalised, looked_up,
+    as_numbers, grouped_norms, shuffled, attended, sunk,
 )  # fmt: skip
 MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters
 

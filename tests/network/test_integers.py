@@ -135,7 +135,7 @@ PRODUCTS: dict[str, tuple[Callable[[Quantised], Any], list[str]]] = {
     "a scale for each column": (lambda q: q.weights(24, 9, axis=1, scales=9), ["u8"]),
     "one scale": (lambda q: q.weights(24, 9), ["u8"]),
     "unsigned around 128": (lambda q: unsigned(q, 128), ["u8"]),
-    "unsigned around 100, with sums of src": (lambda q: unsigned(q, 100), ["u8", "u8"]),
+    "unsigned around 100": (lambda q: unsigned(q, 100), ["u8"]),
     "a scale for each row, as floats": (lambda q: q.weights(24, 9, axis=0, scales=24), ["f32"]),
 }
 

@@ -11,7 +11,6 @@ rounding than by itself but for the products and sums that the expression contra
 """
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
@@ -29,8 +28,7 @@ FUSED_INTO = {
     "LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization", "Resize", "Upsample",
     f"{OWN}.MatMulInteger", f"{OWN}.ConvInteger", f"{OWN}.MatMulNBits", f"{OWN}.ChannelNorm",
 }  # what has post-ops, by key; and maps themselves  # fmt: skip
-SUMS_OF_INTEGERS = {"MatMulInteger", "ConvInteger"}
-NARROWS = SUMS_OF_INTEGERS | {"Conv", "MatMul", "Gemm", "AveragePool", "GlobalAveragePool"}  # kernels that store bytes
+NARROWS = {"Conv", "MatMul", "Gemm", "AveragePool", "GlobalAveragePool"}  # kernels that store bytes
 TAKES_NO_TENSORS = {"Resize", "Upsample"}  # they would be a pass after it: a sum goes rather to what makes the other
 MOST_MAPS = 32  # of a group
 MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers
@@ -188,23 +186,14 @@ class Grouping:
         return None
 
     def needed(self, i: int, members: Sequence[int]) -> int:
-        """The map itself, or one that makes a truth for it, which is never stored, so has to be in the group, too; or
-        what zero points of weights add to sums of integers, from one column."""
-        is_sum = self.graph.nodes[members[0]].op in SUMS_OF_INTEGERS
+        """The map itself, or one that makes a truth for it, which is never stored, so has to be in the group, too."""
         for name in self.graph.nodes[i].inputs:
             maker = self.maker.get(name, -1)
-            if maker < 0 or not self.maps[maker] or maker in members or maker in self.taken:
-                continue
-            if self.is_float(name) and not (is_sum and self.is_spread(maker)):
+            if maker < 0 or self.is_float(name) or not self.maps[maker] or maker in members or maker in self.taken:
                 continue
             if self.graph.shape(name) == self.graph.shape(self.graph.nodes[i].outputs[0]):
                 return self.needed(maker, members)
         return i
-
-    def is_spread(self, i: int) -> bool:
-        """Whether one node alone reads a map, all of whose operands are smaller than its result."""
-        node, size = self.graph.nodes[i], prod(self.graph.shape(self.graph.nodes[i].outputs[0]))
-        return self.readers[node.outputs[0]] == 1 and all(prod(self.graph.shape(x)) < size for x in node.inputs if x)
 
     def is_closed(self, members: Sequence[int]) -> bool:
         """Whether only the last value is read by others, and not too many tensors are read."""

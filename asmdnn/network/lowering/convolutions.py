@@ -23,6 +23,7 @@ from asmdnn.network.lowering.integers import (
 )
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.lowering.sources import cheapest, operand_of
+from asmdnn.network.lowering.zero_points import sums_of_windows, with_sums
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
 from asmdnn.network.place import Place
@@ -75,6 +76,8 @@ def convolve_integers(steps: Steps, group: Group, factors: DataType = s8) -> Non
     bias = bias_of(steps, node.inputs[2]) if len(node.inputs) > 2 else np.zeros(1)
     channels = (1, -1, *[1] * (desc.src.ndims - 2))
     start = Start((source.numbers.scale * weights.scale).reshape(channels), bias.reshape(channels))
+    sums = None if weights.rest is None else sums_of_windows(steps, group, source, desc)
+    start = with_sums(start, weights, sums, channels)
     tail = tail_of(steps, group, None, start, reads_bytes=True)
     formats = {
         "src": any_format(desc.src.dims, source.dtype),

@@ -22,13 +22,23 @@ from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.records import dataclass, field
 
+SUMS = "sums"  # a tensor's name in post-ops
+
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """What the kernel's own result x stands for: scale x + shift, f64 that broadcast to the result."""
+    """What the kernel's own result x stands for: scale x + shift, f64 that broadcast to the result.  sums: a tensor
+    that is added, by a factor of its own."""
 
     scale: Array = field(default_factory=lambda: ONE)
     shift: Array = field(default_factory=lambda: ZERO)
+    sums: Place | None = None
+    factor: Array = field(default_factory=lambda: ZERO)
+
+    @property
+    def terms(self) -> tuple[tuple[Emit, Array], ...]:
+        own = ((read("x"), self.scale),)
+        return own if self.sums is None else (*own, (read(SUMS), self.factor))
 
 
 AS_IT_IS = Start()
@@ -45,7 +55,7 @@ class IntegerTail:
         self.ndim = len(steps.shape(group.result))
         self.tensors: list[str] = []  # the values that are read, then the constants
         self.sealing = Sealing()
-        self.forms = {group.x: ScaledSum(((read("x"), start.scale),), start.shift)}
+        self.forms = {group.x: ScaledSum(start.terms, start.shift)}
         for node in group.maps:
             self.forms[node.outputs[0]] = self.form(node)
         self.is_x = not group.maps and start is AS_IT_IS
@@ -158,7 +168,8 @@ class IntegerTail:
 
     def read(self) -> dict[str, Place]:
         """What the post-op reads, by the names of its arguments."""
-        tensors = {f"t{i}": self.place(name) for i, name in enumerate(self.tensors)}
+        tensors = {} if self.start.sums is None else {SUMS: self.start.sums}
+        tensors |= {f"t{i}": self.place(name) for i, name in enumerate(self.tensors)}
         return tensors | {f"c{i}": place for i, place in enumerate(self.numbers)}
 
     def place(self, name: str) -> Place:

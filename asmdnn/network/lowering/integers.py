@@ -17,6 +17,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, s8
 
+MIDDLE = 128  # of uint8
 FormatPath = Callable[[Steps, Group], None]
 
 
@@ -49,12 +50,13 @@ class IntegerSource:
 
 @dataclass(frozen=True, eq=False)
 class SignedWeights:
-    """array: s8, or s16 for kernels of f32, without a zero point; scale: f64, one number or one for each index of an
-    axis."""
+    """array: s8, or s16 for kernels of f32; scale: f64, one number or one for each index of an axis; rest: what is
+    left of their zero points, as many, None where nothing is."""
 
     name: str
     array: Array
     scale: Array
+    rest: Array | None = None
 
 
 def is_product_of_integers(steps: Steps, group: Group) -> bool:
@@ -72,8 +74,8 @@ def source_of(steps: Steps, floats: str) -> IntegerSource:
 
 
 def weights_of(steps: Steps, floats: str, axis: int, factors: DataType = s8) -> SignedWeights:
-    """Constant integers with scales and zero points along an axis, which are signed bytes less these.  factors: what
-    they become; f32 holds all others, too.  Raises Refused."""
+    """Constant integers with scales and zero points along an axis: less these, if that is signed bytes, else less the
+    middle of their type.  factors: what they become; f32 holds all others, too.  Raises Refused."""
     node = steps.dequantizers[floats]
     numbers, data = quantization_of(steps.graph.values, node), steps.value(node.inputs[0]).data
     if data is None:
@@ -84,9 +86,11 @@ def weights_of(steps: Steps, floats: str, axis: int, factors: DataType = s8) -> 
         return SignedWeights(node.inputs[0], data, numbers.scale)
     centred = around_zero(data, numbers, axis)
     signed = centred.astype(np.int8)
-    if factors == s8 and (signed != centred).any():
-        raise Refused(f"its operand {floats} less its zero points is no int8")
-    return SignedWeights(f"{floats} around 0", signed if factors == s8 else centred, numbers.scale)
+    if factors != s8 or (signed == centred).all():
+        return SignedWeights(f"{floats} around 0", signed if factors == s8 else centred, numbers.scale)
+    middle = MIDDLE if numbers.dtype == np.uint8 else 0
+    array = (data.astype(np.int16) - middle).astype(np.int8)
+    return SignedWeights(f"{node.inputs[0]} signed", array, numbers.scale, rest=(numbers.zero - middle).astype(float))
 
 
 def bias_of(steps: Steps, name: str) -> Array:

@@ -19,11 +19,13 @@ from asmdnn.network.lowering.integers import (
     weights_of,
 )
 from asmdnn.network.lowering.lowering import Lowering
+from asmdnn.network.lowering.zero_points import sums_of_rows, with_sums
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.records import replace
 from asmdnn.types import DataType, f32, s8
 
 
@@ -131,9 +133,10 @@ def multiply_integers(steps: Steps, group: Group) -> None:
         multiply_both(steps, group, source, source_of(steps, b))
         return
     rows, dst = (prod(left[:-1]), left[-1]), (prod(left[:-1]), right[1])
-    start = Start(source.numbers.scale * (weights := weights_of(steps, b, 1)).scale)
-    plain = steps.plain_bytes(source.name)
+    weights, plain = weights_of(steps, b, 1), steps.plain_bytes(source.name)
     src = Place(plain.buffer, plain.desc.reshape(rows))
+    sums = None if weights.rest is None else sums_of_rows(steps, group, source, src)
+    start = with_sums(Start(source.numbers.scale * weights.scale), weights, sums)
     tail = tail_of(steps, group, lambda dims: folded(dims, result), start, reads_bytes=True)
     add_product(steps, group, source, weights=weights, src=src, dims=dst, tail=tail)
 
@@ -166,19 +169,13 @@ def gemm_of_integers(steps: Steps, group: Group) -> None:
         raise Refused("a first operand of integers that is transposed has no kernel")
     weights = weights_of(steps, b, 0 if is_turned else 1)
     if is_turned:
-        weights = SignedWeights(f"{weights.name} transposed", weights.array.T, weights.scale)
+        weights = replace(weights, name=f"{weights.name} transposed", array=weights.array.T)
     bias = bias_of(steps, more[0] if more else NOTHING) * node.get("beta", 1.0)
     start = Start(source.numbers.scale * weights.scale * node.get("alpha", 1.0), bias)
-    tail = tail_of(steps, group, None, start, reads_bytes=True)
-    add_product(
-        steps,
-        group,
-        source,
-        weights=weights,
-        src=steps.plain_bytes(source.name),
-        dims=steps.shape(group.result),
-        tail=tail,
-    )
+    src = steps.plain_bytes(source.name)
+    sums = None if weights.rest is None else sums_of_rows(steps, group, source, src)
+    tail = tail_of(steps, group, None, with_sums(start, weights, sums), reads_bytes=True)
+    add_product(steps, group, source, weights=weights, src=src, dims=steps.shape(group.result), tail=tail)
 
 
 def add_product(
