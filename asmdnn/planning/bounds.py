@@ -53,8 +53,6 @@ def check_calls(plan: Schedule, calls: Calls, where: str) -> None:
     """The accesses of one kernel's records are inside their views."""
     for side in (calls.accesses.reads, calls.accesses.writes):
         for argument, spans in side.items():
-            if calls.view(argument) == NOTHING:
-                raise PlanError(f"{calls.where(where)}: its argument {argument} points to nothing")
             if (spans.ends < spans.begins).any():
                 raise PlanError(
                     f"{calls.where(where)}: a footprint ends before it begins in {calls.view(argument).buffer}"
@@ -70,6 +68,8 @@ def check_calls(plan: Schedule, calls: Calls, where: str) -> None:
 def check_bounds(plan: Schedule, calls: Calls, argument: int, reach: tuple[int, int], where: str) -> None:
     """Bytes [first, last) from the start of a view are inside it."""
     view, (first, last) = calls.view(argument), reach
+    if view == NOTHING:
+        raise PlanError(f"{calls.where(where)}: its argument {argument} points to nothing")
     limit = plan.buffer_bytes(view.buffer) - view.offset_bytes if view.size_bytes is None else view.size_bytes
     if first < 0 or last > limit:
         raise PlanError(f"{calls.where(where)}: bytes [{first}, {last}) of {view} are touched, which has {limit}")
@@ -78,6 +78,8 @@ def check_bounds(plan: Schedule, calls: Calls, argument: int, reach: tuple[int, 
 def check_taps(plan: Schedule, calls: Calls, taps: TapList, where: str) -> None:
     """Every tap of every list that the records use stays inside its views."""
     view = calls.view(taps.argument)
+    if view.buffer not in plan.constants:
+        raise PlanError(f"{calls.where(where)}: its tap list is in {view}, which is no constant")
     values = plan.constants[view.buffer]
     if calls.repeats(taps.argument) and any(stride for _, stride in calls.repeats(taps.argument)):
         raise PlanError(f"{calls.where(where)}: rounds move the tap list")

@@ -3,7 +3,7 @@
 Whatever lies between elements is poison, and stays it; padding of what is read is 0, and of what is written becomes 0.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -15,6 +15,8 @@ import asmdnn as dnn
 from asmdnn.bench.driver import AnyCase, Array
 from asmdnn.bench.judge import judge
 from asmdnn.bench.values import decoded, joined
+from asmdnn.planning.phase import Int64
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.description import Description
 from tests.primitives.guarded import guarded_tensors
 from tests.primitives.raw import bits_of
@@ -113,6 +115,18 @@ def assert_tidy(memory: dnn.Memory) -> None:
     expected = np.full_like(bits, POISON[bits.itemsize])
     expected[everything] = bits[everything]
     assert np.array_equal(bits, expected), f"a gap of {desc} was written"
+
+
+def check_shares(plan: Plan, parts: int, shares: Sequence[Int64]) -> None:
+    """Every record is in one share, groups are whole, and phases that continue one another are cut alike."""
+    for phase, bounds, before in zip(plan.phases, shares, (None, *shares), strict=False):
+        assert len(bounds) == parts + 1 and (bounds[0], bounds[-1]) == (0, phase.count), "a share is too long or short"
+        assert (np.diff(bounds) >= 0).all(), "shares overlap"
+        assert not phase.alone or (bounds[1:] == phase.count).all(), "several threads run what one has to"
+        assert not phase.continues or np.array_equal(bounds, before), "a thread does not go on with what it began"
+        if phase.groups is not None:
+            starts = np.append(phase.groups[:-1], len(phase.records))
+            assert np.isin(bounds % len(phase.records), starts % len(phase.records)).all(), "a group is cut"
 
 
 def part_of(desc: dnn.MemoryDesc) -> dnn.MemoryDesc:

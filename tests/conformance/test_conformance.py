@@ -12,7 +12,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.drivers import driver_names
 from tests.conformance.kinds import KINDS, cases, section, with_section
-from tests.conformance.running import Conforming, naming, of_parts
+from tests.conformance.running import Conforming, check_shares, naming, of_parts
 from tests.primitives.guarded import in_child
 from tests.support.levels import kernel_level
 
@@ -36,7 +36,9 @@ def check(case: Conforming, isa: str, threads: tuple[int, ...]) -> str:
     pd.plan.check()
     results = case.run(pd)
     for count in threads:
-        assert case.run(case.planned(isa, count)) == results, f"{count} threads compute other bits"
+        planned = case.planned(isa, count)
+        check_shares(planned.plan, count, planned.plan.split(count))
+        assert case.run(planned) == results, f"{count} threads compute other bits"
     user = case.planned(isa, scratchpad_mode="user")
     scratchpad = dnn.Memory(user.scratchpad_desc)
     scratchpad.array[:] = 255
