@@ -199,6 +199,11 @@ class PoolingTuning:
     short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
     narrow_rows: bool = False  # rows of results that fill no whole zmm registers take ymm registers
+    # Estimates of cycles, from counts of instructions, so that threads get equal shares:
+    plane_cycles: int = 25  # of a whole plane, to call its kernel and make one number of a vector,
+    plane_vector_cycles: int = 2  # and of each of its vectors
+    row_cycles: int = 8  # of a row of results, to call its kernel,
+    row_vector_cycles: int = 3  # and of each vector of results, beside its columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,8 @@ def plane_calls(maker: PoolKernels) -> Iterator[PoolCall]:
     planes = maker.planes
     together = len(planes.loops()) == 1
     image = planes if together else replace(planes, images=1)
-    cycles = 25 + elements / lanes_of(maker.isa) * 2
+    tuning = maker.tuning.pooling
+    cycles = tuning.plane_cycles + elements / lanes_of(maker.isa) * tuning.plane_vector_cycles
     firsts = ((i * planes.src.image_bytes, i * planes.dst.image_bytes) for i in range(1 if together else planes.images))
     starts = ((planes.src.start_bytes + src, planes.dst.start_bytes + dst) for src, dst in firsts)
     pieces = (

@@ -84,7 +84,7 @@ def row_calls_of(
     maker: PoolKernels, runs: Sequence[Sequence[WindowRun]], parts: Sequence[RowPart]
 ) -> Iterator[PoolCall]:
     """Each part of a row, for every combination of runs of the other axes."""
-    planes, lanes = maker.planes, lanes_of(maker.isa)
+    planes, lanes, tuning = maker.planes, lanes_of(maker.isa), maker.tuning.pooling
     for piece in pieces_of(without_last(planes), runs, maker.windows.steps[:-1]):
         for left, first, spec, times in parts:
 
@@ -98,7 +98,8 @@ def row_calls_of(
                 return replace(spec, loops=loops, rows=piece.window, divisors=divisors, streaming=streams)
 
             rows = prod(taps.positions for taps in piece.window)
-            cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * (spec.columns * spec.stride + 3) + 8
+            of_vector = spec.columns * spec.stride + tuning.row_vector_cycles
+            cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * of_vector + tuning.row_cycles
             moved = piece._replace(src=piece.src + F32_BYTES * left, dst=piece.dst + F32_BYTES * first)
             along_row = PixelLoop(times, F32_BYTES * spec.results * spec.stride, F32_BYTES * spec.results)
             for call in calls_of(planes, moved, cycles, make, maker.tuning):
