@@ -11,7 +11,9 @@ import asmdnn as dnn
 from asmdnn.bench.values import decoded
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.types import DATA_TYPES
+from tests.primitives.test_quantized_masks import drawn
 from tests.primitives.typed_case import TypedCase, compare
+from tests.support.drawing import RANDOM
 from tests.support.plans import proved_desc
 
 LEVELS = ("avx2", "avx512_core_vnni", "avx512_core_bf16")
@@ -136,8 +138,9 @@ def test_post_ops_and_what_dst_held() -> None:
     ("attr", "message"),
     [
         (dnn.Attr(scales={"weights": 2}), "scales of weights have the mask 2: only dim 0 of weights can have scales"),
-        (dnn.Attr(zero_points={"src": 1}), "zero points of src have the mask 1, tiles of bytes take one for all"),
-        (dnn.Attr(scales={"src": 4}), "scales of src have the mask 4"),
+        (dnn.Attr(zero_points={"weights": 2}), "zero points of weights have the mask 2: only dim 0 of weights"),
+        (dnn.Attr(zero_points={"src": 2}), "zero points of src have the mask 2: only dim 0 of src"),
+        (dnn.Attr(scales={"src": 4}), "scales of src have the mask 4: only dim 0 of src can have scales"),
     ],
 )
 def test_bad_attributes(attr: dnn.Attr, message: str) -> None:
@@ -146,9 +149,55 @@ def test_bad_attributes(attr: dnn.Attr, message: str) -> None:
         dnn.primitive_desc(dnn.InnerProductForward(src, weights, dst), attr, dnn.Engine(isa="avx2"))
 
 
+POINTS = [{"weights": 0}, {"weights": 1, "src": 0}, {"weights": 1, "src": 1, "dst": 2}, {}]  # masks
+
+
+@pytest.mark.parametrize("level", [pytest.param(x, marks=pytest.mark.isa(x)) for x in LEVELS])
+@pytest.mark.parametrize("points", POINTS, ids=str)
+@pytest.mark.parametrize("src", ["u8", "s8"])
+def test_zero_points_of_weights_and_u8_weights(level: str, points: dict[str, int], src: str) -> None:
+    """Sums are exact, whatever the order of images and weights; zero points come with the call."""
+    for weights, tags, positions in (
+        ("u8", ("abcd", "acdb"), (3, 5)), ("u8", ("any", "any"), (3, 5)), ("s8", ("acdb", "abcd"), (2, 2)),
+        ("s8", ("ab", "any"), ()), ("u8", ("ab", "ba"), ()),
+    ):  # fmt: skip
+        if weights == "s8" and "weights" not in points:
+            continue
+        dims = {"src": (5, 12, *positions), "weights": (33, 12, *positions), "dst": (5, 33), "bias": (33,)}
+        kinds = {"src": src, "weights": weights, "dst": "s32", "bias": "s32"}
+        formats = {"src": tags[0], "weights": tags[1], "dst": "ab", "bias": "a"}
+        descs = {name: dnn.MemoryDesc(dims[name], DATA_TYPES[kinds[name]], formats[name]) for name in dims}
+        engine = dnn.Engine(isa=level, machine="zen3")  # type: ignore[arg-type]
+        pd = proved_desc(dnn.InnerProductForward(**descs), dnn.Attr(zero_points=points), engine)  # type: ignore[arg-type]
+        assert "integers+" in pd.implementation
+        given = {name: drawn(name, desc) for name, desc in pd.plan.tensors.items() if name != "dst"}
+        memories = {
+            name: dnn.Memory.from_numpy(x.astype(pd.plan.tensors[name].dtype.numpy), pd.plan.tensors[name])
+            for name, x in given.items()
+        }
+        dst = dnn.Memory(pd.dst_desc)
+        dnn.Primitive(pd).execute(**memories, dst=dst)
+        x, w = (given[name] - point_of(given, name, dims[name]) for name in ("src", "weights"))
+        wanted = x.reshape(5, -1) @ w.reshape(33, -1).T + given["bias"] + given.get("dst_zero_points", 0)
+        np.testing.assert_array_equal(dst.numpy(), wanted)
+
+
+@pytest.mark.isa("avx2")
+def test_arrays_of_unsigned_bytes() -> None:
+    x, w = (RANDOM.integers(0, 256, dims).astype(np.uint8) for dims in ((3, 4, 2, 2), (5, 4, 2, 2)))
+    found = dnn.ops.inner_product(x, w, zero_points={"x": 100, "w": 3})
+    np.testing.assert_array_equal(found, (x.reshape(3, -1) - np.int64(100)) @ (w.reshape(5, -1) - np.int64(3)).T)
+
+
+def point_of(given: dict[str, Any], name: str, dims: tuple[int, ...]) -> Any:
+    """Common, or for each index of the first dim."""
+    points = given.get(f"{name}_zero_points", np.zeros(1, np.int64))
+    return points.reshape(-1, *[1] * (len(dims) - 1))
+
+
 def test_bad_types() -> None:
-    descs = (dnn.MemoryDesc((4, 4), kind, "any") for kind in (dnn.s8, dnn.u8, dnn.s32))
-    with pytest.raises(dnn.Unimplemented, match="does not multiply s8 by u8"):
+    descs = (dnn.MemoryDesc((4, 4), kind, "any") for kind in (dnn.s8, dnn.bf16, dnn.s32))
+    with pytest.raises(dnn.Unimplemented, match="does not multiply s8 by bf16"):
         dnn.primitive_desc(dnn.InnerProductForward(*descs), engine=dnn.Engine(isa="avx2"))
 
 

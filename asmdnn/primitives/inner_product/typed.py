@@ -2,12 +2,14 @@
 
 src (n, c, [[d,] h,] w) is a matrix (n, k), weights (o, c, ..) are one (k, o), k being channels and positions in src's
 order: channels last, or that of the dims.  What is no such view gets a copy in that order.
+Bytes become integers where zero points of weights, or of images, or u8 weights ask for it, as in matmul.
 """
 
 from collections.abc import Iterator, Mapping
 from math import prod
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.forking import importing
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
@@ -23,9 +25,10 @@ from asmdnn.primitives.products.plan import refusals
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
-from asmdnn.types import f32
+from asmdnn.types import INTEGERS8, f32
 
 OUTPUTS = 1  # the mask of weights' output channels, which are columns of the matrix
+IMAGES = 1  # the mask of src's first dim, which are rows
 COLUMNS = 2
 
 
@@ -49,7 +52,7 @@ def plan(desc: InnerProductForward, attr: Attr, engine: Engine) -> Iterator[Plan
     if "weights" not in matrices:
         matrices["weights"] = free_weights(desc, order, engine, matrices, matrices_attr)
         read["weights"] = described["weights"] = of_matrix(matrices["weights"], desc.weights.dims, order)
-    for answer in matmul_tiles.plan(MatMul(**matrices), matrices_attr, engine):
+    for answer in answers(MatMul(**matrices), matrices_attr, engine):
         if isinstance(answer, Refusal):
             yield answer
             continue
@@ -57,6 +60,16 @@ def plan(desc: InnerProductForward, attr: Attr, engine: Engine) -> Iterator[Plan
         as_passed = {**own, **described}
         reads = ("dst",) * attr.reads_dst()
         yield between_reorders(replace(answer, tensors=own), as_passed, engine.tuning, reads, isa=f32_level(engine.isa))
+
+
+def answers(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """What strategies say that read bytes as they lie, and then those that make numbers of them."""
+    yield from matmul_tiles.plan(desc, attr, engine)
+    if desc.weights.dtype in INTEGERS8:
+        with importing():
+            from asmdnn.primitives.products.dequantized import plans
+
+        yield from plans(desc, attr, engine)
 
 
 def order_of(src: MemoryDesc) -> tuple[int, ...]:
@@ -143,10 +156,13 @@ def free_weights(
 
 def of_matrices(attr: Attr) -> Attr:
     """Masks of matmul's dims.  Raises Refused for what has no such dim."""
-    masks = dict(attr.scales)
-    if masks.get("weights", 0) & ~OUTPUTS:
-        raise Refused(f"scales of weights have the mask {masks['weights']}: only dim 0 of weights can have scales")
-    if masks.get("weights"):
-        masks["weights"] = COLUMNS
-    points = dict(attr.zero_points)
-    return replace(attr, scales=masks, zero_points=points)  # type: ignore[arg-type]  # as __init__
+    masks = {"scales": dict(attr.scales), "zero points": dict(attr.zero_points)}
+    for kind, of in masks.items():
+        if of.get("weights", 0) & ~OUTPUTS:
+            raise Refused(f"{kind} of weights have the mask {of['weights']}: only dim 0 of weights can have {kind}")
+        if of.get("src", 0) & ~IMAGES:
+            raise Refused(f"{kind} of src have the mask {of['src']}: only dim 0 of src can have {kind}")
+        if of.get("weights"):
+            of["weights"] = COLUMNS
+    scales, points = masks.values()
+    return replace(attr, scales=scales, zero_points=points)  # type: ignore[arg-type]  # as __init__
