@@ -108,11 +108,10 @@ class Blocks:
             columns = min(shape.columns.extent, tuning.row_bytes // max(src, dst))
             columns = min(columns, MAX_OFFSET // max(shape.columns.src, shape.columns.dst, 1))
             row_bytes = columns * max(src, dst)
-            # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Streaming
-            # stores end with a fence, which should be rare.
-            most = (
-                tuning.record_bytes if shape.rows.dst <= row_bytes and not self.style.streams else tuning.strided_bytes
-            )
+            # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Calls that
+            # stream are as long: each once ended with a fence, which the executor has now for a phase; untimed since.
+            apart = shape.rows.dst > row_bytes or self.style.streams
+            most = tuning.strided_bytes if apart else tuning.record_bytes
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
         if shape.interleaves:
