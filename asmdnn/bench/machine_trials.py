@@ -59,6 +59,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "moves.shuffle_streaming_bytes": _trial(_LARGE_SHUFFLES),
         "moves.wide_cost": _trial(_REORDERS),
         "moves.wide_shuffle_cost": _trial(_SHUFFLES),
+        "moves.many_sources_cost": _trial(_SHUFFLES),
         "moves.page_bytes": _trial(_TRANSPOSES),
         "convolution.streaming_bytes": _trial(_WIDE_DST),
         "convolution.panel_share": _trial(_PANELS),

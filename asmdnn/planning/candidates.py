@@ -23,6 +23,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "moves.shuffle_streaming_bytes": (2 * MB, *STREAMING),
         "moves.wide_cost": (1.0, 1.5, 2.0),
         "moves.wide_shuffle_cost": (1.0, 1.9, 3.0),
+        "moves.many_sources_cost": (1.0, 1.5, 2.3),
         "moves.page_bytes": (1024, 4096),
         "convolution.streaming_bytes": (2 * MB, *STREAMING),
         "convolution.panel_share": (3, 6, 12, 24),

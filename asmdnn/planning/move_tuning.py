@@ -23,7 +23,8 @@ class MoveTuning:
     far_bytes_per_cycle: float = 15.0  # from memory, besides
     far_run_cycles: float = 5.0
     wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: what Intel says of ports; not measured
-    wide_shuffle_cost: float = 1.0  # the same where a shuffle's units are built
+    wide_shuffle_cost: float = 1.0  # the same where a shuffle's units are built,
+    many_sources_cost: float = 1.0  # times that for f32 from more than two places, or from blocks that are read again
     blocked_permute_cost: float = 1.0  # of permuted vectors where channels lie in blocks, in those where they are dense
     permute_cost: float = 4.0  # of VPERMD with ymm registers, in other vector instructions
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares

@@ -79,7 +79,13 @@ ZEN5: Final = Tuning(
     # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x
     products=ProductTuning(tiles_elements=FEW_BY_TILES, block_least_rows=128),
     reduction=PIECES_OF_ROWS,
-    moves=MoveTuning(streaming_bytes=24 << 20),  # bf16 to f32 of 19 MB 1.36x, f32 nchw to nhwc 1.23x
+    moves=MoveTuning(
+        # VPERMT2PS takes 0.5 cycles, an unpack 0.25, and loads of zmm cross lines or come from L2 again: groups of 2, 3
+        # and 4 in blocks are 1.3 to 2.4x by ymm units, 4 in nhwc 1.25x; 240 and 480 rows in blocks 0.65 to 0.72x.
+        many_sources_cost=2.3,
+        permute_cost=2.0,  # VPERMD takes as long, by a microbenchmark; it decided none of 348 shuffles
+        streaming_bytes=24 << 20,  # bf16 to f32 of 19 MB 1.36x, f32 nchw to nhwc 1.23x
+    ),
     # A zmm register is transformed in the time of a ymm: 16 channels a group at 14x14 1.39 to 1.67x, 32 at 7x7 1.08x.
     # Weights from memory come while products run, 9 bytes a cycle: 512 channels at 14x14 1.30x.
     winograd=WinogradTuning(transform_lanes=16, memory_overlapped=True),

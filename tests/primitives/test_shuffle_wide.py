@@ -1,6 +1,7 @@
 """Shuffles by permuted vectors: whole plans on an emulated CPU, forced ones on this one, and what the planner takes."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from asmdnn.generators.move.permute import PermuteSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.planning.tuning import DEFAULT
+from asmdnn.primitives.shuffle.permutes import permute_kernels
+from asmdnn.primitives.shuffle.positions import positions_of, runs_of
+from asmdnn.primitives.shuffle.schedule import Placed, ShuffledDim, pixels_of, unit_kernels
 from tests.support.plans import emulate_plan, proved_desc
 
 CHEAP = replace(DEFAULT, moves=MoveTuning(permute_cost=0.1))  # permutations wherever vectors fit
@@ -158,4 +162,53 @@ def test_what_fills_lines_goes_first_past_the_caches(isa: str, machine: str, ima
     pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, 8), engine=dnn.Engine(isa=isa, threads=1, machine=machine))
     (spec,) = pd.plan.specs
     assert (type(spec), spec.streaming) == (PermuteSpec if streams else ShuffleSpec, streams)  # type: ignore[attr-defined]
+    pd.plan.check()
+
+
+BLOCKED, DENSE = ("aBcd8b", "aBcd16b"), ("acdb",)
+# group_size of 240 channels, formats; instructions for a vector by units with ymm, zmm, and by vectors; sources; choice
+COUNTED = [
+    (2, BLOCKED, (6, 5, 3), 2, "units"), (3, BLOCKED, (26 / 3, 19 / 3, 4), 3, "units"),
+    (4, BLOCKED, (8, 6, 5), 4, "units"), (60, BLOCKED, (8, 6, 5), 4, "units"), (80, BLOCKED, (10, 7, 4), 3, "vectors"),
+    (120, BLOCKED, (6, 5, 3), 2, "vectors"), (2, DENSE, (6, 5, 3), 2, "vectors"),
+    (4, DENSE, (8, 6, 5), 4, "units"), (120, DENSE, (6, 5, 3), 2, "vectors"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("groups", "tags", "counts", "sources", "way"), COUNTED)
+def test_units_of_many_sources_on_zen_5(
+    groups: int, tags: tuple[str, ...], counts: tuple[float, ...], sources: int, way: str
+) -> None:
+    """Zmm registers where a vector of dst comes from two places, which L1 still holds; by count all would take them."""
+    assert min(counts) == counts[-1], "fewest instructions by vectors"
+    for tag, (machine, wanted) in product(tags, {"zen5": way, "skylake_sp": "vectors"}.items()):
+        desc = dnn.MemoryDesc((1, 240, 28, 28), dnn.f32, tag)
+        engine = dnn.Engine(isa="avx512_core", threads=1, machine=machine)
+        shuffled = ShuffledDim(desc, 1, groups)
+        step = runs_of(dnn.f32.size_bytes * positions_of(desc, 1))[0]
+        axis = shuffled.axis(step)
+        narrow = unit_kernels(axis, step, engine.tuning.moves)
+        wide = [(replace(spec, isa="avx512_core"), *at) for spec, *at in narrow]
+        vectors = permute_kernels("avx512_core", axis, step, engine.tuning.moves.permuted_units)
+        assert [per_vector(kernels, step) for kernels in (narrow, wide, vectors)] == pytest.approx(counts)
+        assert {spec.sources for spec, *_ in vectors} == {sources}
+        pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, groups), engine=engine)
+        kind, level = (PermuteSpec, "avx512_core") if wanted == "vectors" else (ShuffleSpec, "avx2")
+        assert {(type(spec), spec.isa) for spec in pd.plan.specs} == {(kind, level)}  # type: ignore[attr-defined]
+        pd.plan.check()
+
+
+def per_vector(kernels: Placed, step: int) -> float:
+    """Instructions for 16 of 240 channels."""
+    pixels = ((spec.operations, spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
+    return sum(count / together for count, together in pixels) / (240 // 16)
+
+
+def test_bytes_of_many_sources_on_zen_5() -> None:
+    """Of four rows: with zmm registers, as was measured; the cost is of f32."""
+    desc = dnn.MemoryDesc((1, 240, 28, 28), dnn.u8, "acdb")
+    pd = dnn.primitive_desc(
+        dnn.Shuffle(desc, desc, 1, 4), engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen5")
+    )
+    assert {spec.isa for spec in pd.plan.specs} == {"avx512_core"}  # type: ignore[attr-defined]
     pd.plan.check()

@@ -79,6 +79,11 @@ class PermuteSpec:
         """How many of them are permutations."""
         return sum(len(unit.sources) for unit in self.units)
 
+    @property
+    def sources(self) -> int:
+        """From how many vectors of src a unit comes, at most."""
+        return max(len(unit.sources) for unit in self.units)
+
     def footprint(self) -> Footprint:
         return Footprint(
             self.ranges(SRC, [at for unit in self.units for at, _ in unit.sources]),

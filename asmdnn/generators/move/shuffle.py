@@ -15,7 +15,7 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.shuffle_body import Part, ShuffleCode
-from asmdnn.generators.move.shuffle_network import best
+from asmdnn.generators.move.shuffle_network import best, windows_of
 from asmdnn.generators.stores import if_aligned
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
@@ -84,6 +84,11 @@ class ShuffleSpec:
     def pixels_together(self) -> int:
         """How many pixels a vector has room for."""
         return self.vector_bytes // self.unit_bytes
+
+    @property
+    def sources(self) -> int:
+        """From how many windows of src a unit comes, at most."""
+        return max(len(windows_of(lanes, self.unit_bytes)) for part in self.parts for lanes in part.tile.lanes)
 
     def footprint(self) -> Footprint:
         return Footprint(

@@ -20,6 +20,7 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ARGUMENTS, ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Tile
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
+from asmdnn.generators.move.shuffle_network import DWORD_BYTES
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import digits, merge, pieces_of
@@ -33,6 +34,8 @@ from asmdnn.primitives.shuffle.positions import Runs, chunks, positions_of, runs
 from asmdnn.primitives.shuffle.streaming import fills_lines, streaming_rows, with_streaming
 from asmdnn.primitives.shuffle.tiles import ShuffledAxis, parts_of, tiles_of
 from asmdnn.records import dataclass, replace
+
+FEW_SOURCES = 2  # of a unit: one permutation of two registers makes it
 
 Kernel = ShuffleSpec | PermuteSpec | RowsSpec | ElementsSpec
 Placed = Sequence[tuple[ShuffleSpec | PermuteSpec, int, int]]  # with places in src and dst
@@ -152,17 +155,26 @@ def add_pixels(out: Records, kernels: Placed, start: int, count: int, step: int)
 def cheapest(out: Records, axis: ShuffledAxis, units: Placed, vectors: Placed, step: int) -> Placed:
     """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, which may
     not fit; those that stream go first where they are to."""
-    tuning = replace(out.tuning, wide_cost=out.tuning.wide_shuffle_cost)
+    tuning = out.tuning
     wide = [(replace(spec, isa=f32_level(out.isa)), src, dst) for spec, src, dst in units]
     shares = (1.0, 1.0, 1.0 if axis.is_dense else tuning.blocked_permute_cost)
 
     def cost(choice: tuple[Placed, float]) -> tuple[bool, float]:
         kernels, share = choice
+        counted = replace(tuning, wide_cost=wide_cost(axis, kernels, tuning))
         cached = out.streaming and not all(fills_lines(spec) for spec, _, _ in kernels)
-        costs = (cost_of(spec, tuning) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
+        costs = (cost_of(spec, counted) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
         return cached, share * sum(costs)
 
     return min((each for each in zip((units, wide, vectors), shares, strict=True) if each[0]), key=cost)[0]
+
+
+def wide_cost(axis: ShuffledAxis, kernels: Placed, tuning: MoveTuning) -> float:
+    """What kernels with zmm registers cost, in those with ymm registers: units of dwords more if they come from several
+    places, or from blocks that are read again for others of dst, far away, when L1 holds them no longer."""
+    many = axis.rereads or max(spec.sources for spec, _, _ in kernels) > FEW_SOURCES
+    more = tuning.many_sources_cost if many and axis.element_bytes == DWORD_BYTES else 1.0
+    return tuning.wide_shuffle_cost * more
 
 
 def cost_of(spec: ShuffleSpec | PermuteSpec | RowsSpec, tuning: MoveTuning) -> float:

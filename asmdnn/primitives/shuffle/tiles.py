@@ -43,6 +43,11 @@ class ShuffledAxis:
         """One run without padding: units may then start at every element."""
         return self.run_bytes == self.size * self.element_bytes
 
+    @property
+    def rereads(self) -> bool:
+        """Whether blocks of dst that come from the same block of src are no neighbours: its rows are longer."""
+        return not self.is_dense and self.columns * self.element_bytes > self.run_bytes
+
     def origin(self, c: int) -> int:
         """The place in src of dst's element c, or ZERO if it is padding."""
         if c >= self.size:
