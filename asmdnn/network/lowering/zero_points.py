@@ -13,11 +13,11 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.lowering.integer_tail import Start
 from asmdnn.network.lowering.integers import IntegerSource, SignedWeights
-from asmdnn.network.lowering.sources import Description as Convolution
 from asmdnn.network.lowering.sources import cheapest
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import s8
@@ -37,7 +37,7 @@ def sums_of_rows(steps: Steps, group: Group, source: IntegerSource, src: Place) 
     return added(steps, group, source, desc, src, np.ones((k, 1), np.int8))
 
 
-def sums_of_windows(steps: Steps, group: Group, source: IntegerSource, desc: Convolution) -> Place:
+def sums_of_windows(steps: Steps, group: Group, source: IntegerSource, desc: ConvolutionForward) -> Place:
     """Of those that a convolution multiplies."""
     batch, channels, *sizes = desc.dst.dims
     in_groups = len(desc.weights.dims) > len(desc.src.dims)
