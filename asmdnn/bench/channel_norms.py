@@ -69,7 +69,7 @@ class ChannelNormWork(NormWork):
         scale, shift = (
             self.parameter(data, name, default, per_channel) for name, default in (("scale", 1.0), ("shift", 0.0))
         )
-        plain, size = values * scale + shift, float(np.abs(x).max())
+        plain, size = values * scale + shift, float(np.abs(x).max(initial=0))
         if "src_1" in self.descs:
             plain = plain + self.real(data, "src_1")
         error = channels_error(size, values, factor, scale, shift, plain)

@@ -8,9 +8,11 @@ Sizes of sums are as in products.py: |patch| * |filter|, the Euclidean norms of 
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from math import prod
 
 import numpy as np
 
+from asmdnn.definitions.normalization import by_groups
 from asmdnn.definitions.rounding import Array, Doubles
 from asmdnn.definitions.windows import Sizes, SlidingWindow, taps
 
@@ -58,7 +60,7 @@ def summed(x: Array, weights: Array, positions: Positions, groups: int = 1) -> A
     total: Array | None = None
     for at, part in positions(x):
         dims = part.shape[0], o, *part.shape[2:]
-        product = filters[at] @ part.reshape(part.shape[0], groups, into, -1)
+        product = filters[at] @ part.reshape(part.shape[0], groups, into, prod(part.shape[2:]))
         total = product if total is None else np.add(total, product, out=total)
     assert total is not None, "a kernel has positions"
     return total.reshape(dims)
@@ -73,28 +75,29 @@ def turned(weights: Array, groups: int = 1) -> Array:
 
 def weights_gradient(x: Array, diff: Array, positions: Positions, groups: int = 1) -> Array:
     """(o, i / groups, positions), of x (n, i, ..) and diff (n, o, outputs..)."""
-    outputs = diff.reshape(len(diff), groups, diff.shape[1] // groups, -1)
-    parts = [part.reshape(len(x), groups, x.shape[1] // groups, -1) for _, part in positions(x)]
+    outputs = by_groups(diff, groups)
+    parts = [by_groups(part, groups) for _, part in positions(x)]
     found = np.stack([np.einsum("ngop,ngip->goi", outputs, part, optimize=True) for part in parts], -1)
-    return found.reshape(diff.shape[1], -1, len(parts))
+    return found.reshape(diff.shape[1], x.shape[1] // groups, len(parts))
 
 
 def sums_size(x: Array, weights: Array, positions: Positions, groups: int = 1) -> Doubles:
     """The size of the sums of `summed`."""
-    n, _, *pixels = x.shape
-    squares = np.square(x, dtype=np.float64).reshape(n, groups, -1, *pixels).sum(axis=2)
+    n, channels, *pixels = x.shape
+    squares = np.square(x, dtype=np.float64).reshape(n, groups, channels // groups, *pixels).sum(axis=2)
     patches = np.sqrt(sum(part for _, part in positions(squares)))
     return np.asarray(np.repeat(patches, len(weights) // groups, axis=1) * filter_norms(weights, len(pixels)))
 
 
 def filter_norms(weights: Array, axes: int) -> Doubles:
     """The Euclidean norm of each output channel's weights, to be broadcast to (n, o, outputs..)."""
-    squares = np.square(weights.reshape(len(weights), -1), dtype=np.float64)
-    return np.asarray(np.sqrt(squares.sum(axis=1)).reshape(-1, *[1] * axes))
+    squares = np.square(weights, dtype=np.float64).sum(axis=tuple(range(1, weights.ndim)))
+    return np.asarray(np.sqrt(squares).reshape(len(weights), *[1] * axes))
 
 
 def weights_gradient_size(x: Array, diff: Array, positions: int, groups: int = 1) -> Doubles:
     """The size of the sums of `weights_gradient`: norms of whole channels, as padding only takes from them."""
     of_x, of_diff = (np.sqrt(np.square(a, dtype=np.float64).sum(axis=(0, *range(2, a.ndim)))) for a in (x, diff))
-    size = of_diff.reshape(groups, -1, 1) * of_x.reshape(groups, 1, -1)
-    return np.repeat(size.reshape(diff.shape[1], -1, 1), positions, axis=2)
+    o, into = diff.shape[1], x.shape[1] // groups
+    size = of_diff.reshape(groups, o // groups, 1) * of_x.reshape(groups, 1, into)
+    return np.repeat(size.reshape(o, into, 1), positions, axis=2)

@@ -1,6 +1,7 @@
 """Normalizations: statistics along axes, what they make of x, and local response normalization."""
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def inverse_deviation(variance: Array, epsilon: float) -> Array:
 
 def by_groups(x: Array, groups: int) -> Array:
     """(n, groups, channels of a group, pixels) of x (n, c, ...)."""
-    return x.reshape(x.shape[0], groups, x.shape[1] // groups, -1)
+    return x.reshape(x.shape[0], groups, x.shape[1] // groups, prod(x.shape[2:]))
 
 
 def by_channels(values: Array, ndim: int) -> Array:

@@ -27,8 +27,8 @@ GROWTH = {2: 3.9, 4: 9.5}  # k, rounded up
 
 def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int = 1, m: int = LARGEST) -> Doubles:
     """The size of what is added for each result of F(m x m), of x (n, i, h, w) and weights (o, i / groups, 3, 3)."""
-    images = len(x)
-    squares = np.square(x, dtype=np.float64).reshape(images * groups, -1, *x.shape[2:]).sum(axis=1)
+    images, channels, *pixels = x.shape
+    squares = np.square(x, dtype=np.float64).reshape(images * groups, channels // groups, *pixels).sum(axis=1)
     reach = m - 1  # further than its window, a tile of the source may go on each side
     outputs = window.outputs(x.shape[2:])
     sides = [(before + reach, o + 2 + 2 * reach) for before, o in zip(window.before, outputs, strict=True)]
