@@ -34,7 +34,7 @@ Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that
 class EpilogueTypes:
     """The types of dst, and of the operands of post-ops by their arguments; operands of f32 may be left out.
 
-    isa: the level whose instructions round to dst.
+    isa: the level whose instructions round to dst; for f32, which none rounds to, all are alike.
     """
 
     dst: DataType = f32

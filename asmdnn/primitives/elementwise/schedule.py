@@ -18,7 +18,7 @@ from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, 
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.elements import narrowing_level
-from asmdnn.isa.vectors import f32_level, lanes_of, narrowed, vector_bytes
+from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of, narrowed, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
 from asmdnn.planning.calls import phases_of as records_of_calls
@@ -37,7 +37,6 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import DATA_TYPES, DataType, f32
 
 MASK = SECOND = 2  # the number of its argument
-ZERO_ISA = "avx2"  # its zeros serve every level
 
 Spec = ElementwiseSpec | RowsSpec
 AnySpec = TypeVar("AnySpec", bound=KernelSpec)
@@ -113,7 +112,7 @@ def padding_of_mask(mask: str, nests: Sequence[Box], tuning: Tuning) -> tuple[Ph
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning.elementwise) if box.padding else ():
             outer = tuple(Loop(x.extent, (0, x.dst)) for x in piece.loops if x is not row and x is not rows)
-            spec = RowsSpec(ZERO_ISA, rows.extent, row.extent, 0, rows.dst, zero=True)
+            spec = RowsSpec(NARROWEST, rows.extent, row.extent, 0, rows.dst, zero=True)
             calls.append((spec, Box((0, piece.dst), ()), outer))
     costs = {spec: cost(spec, tuning.elementwise) for spec, *_ in calls}
     return phases_of(calls, costs, views(("", mask)), tuning.phases, [1, 1]) if calls else ()
@@ -223,7 +222,7 @@ def spec_of(
     sizes = [desc.dtype.size_bytes for desc in tensors.values()]
     dst_step = sizes[DST] * rows.strides[DST]
     if box.padding:
-        return RowsSpec(ZERO_ISA, rows.extent, sizes[DST] * row.extent, 0, dst_step, zero=True)
+        return RowsSpec(NARROWEST, rows.extent, sizes[DST] * row.extent, 0, dst_step, zero=True)
     operands = operands_along(tensors, row, rows)
     main = request.main(operands)
     chain = (main, *after.on_registers(operands))

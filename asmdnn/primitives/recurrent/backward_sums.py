@@ -4,8 +4,8 @@ and that of the layer's input."""
 import numpy as np
 
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.isa.vectors import NARROWEST
 from asmdnn.planning.phase import NOTHING, Phase, View
-from asmdnn.primitives.elementwise.schedule import ZERO_ISA
 from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import multiply
@@ -106,7 +106,7 @@ class SumsOverSteps:
         add_reorder(self.assembly, Reordering(source.buffer, src, target.buffer, dst))
 
     def zeros(self, place: View, row_bytes: int, count: int) -> None:
-        spec = RowsSpec(ZERO_ISA, count, row_bytes, 0, row_bytes, zero=True)
+        spec = RowsSpec(NARROWEST, count, row_bytes, 0, row_bytes, zero=True)
         cycles = np.full(1, self.assembly.tuning.phases.call_cycles + count * row_bytes // 32, np.int32)
         self.assembly.add([Phase((spec,), (NOTHING, place), np.zeros((1, 3), np.int64), cycles, alone=True)])
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from asmdnn.generators.move.rows import ARGUMENTS, RowsSpec
+from asmdnn.isa.vectors import NARROWEST
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import NOTHING, Phase, View, records_of
-from asmdnn.primitives.elementwise.schedule import ZERO_ISA
 from asmdnn.primitives.recurrent.rows import BufferRows, Runs, Time, runs_of
 
 VECTOR_BYTES = 32
@@ -36,7 +36,7 @@ def moved(
     for step, first, count in runs_in(steps):
         src, step_bytes = (source.start(step, first), source.row_bytes) if source else (0, 0)
         dst = target.start(step, first)
-        spec = RowsSpec(ZERO_ISA, count, size, step_bytes, target.row_bytes, zero=source is None)
+        spec = RowsSpec(NARROWEST, count, size, step_bytes, target.row_bytes, zero=source is None)
         found.append((numbers.setdefault(spec, len(numbers)), src, dst))
         cycles.append(assembly.tuning.phases.call_cycles + 2 * count * size // VECTOR_BYTES)
     kernel, src_at, dst_at = np.array(found, np.int64).T

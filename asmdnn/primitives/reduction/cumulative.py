@@ -3,7 +3,7 @@
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.cumulative import CumulativeSumSpec
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import MAX_STEP, Box, Loop, cut_loop
 from asmdnn.planning.move_tuning import ReductionTuning
@@ -11,7 +11,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import ZERO_ISA, check_tensors
+from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
 from asmdnn.primitives.shapes.formats import like, of_type
 from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
@@ -125,7 +125,7 @@ def of_axis(
         return [(sums(rows.extent, row.extent), box, outer)]
     one = (rows.extent, 1) if along == "rows" else (1, row.extent)
     first = axis.extent - 1 if desc.reverse else 0
-    zeros = RowsSpec(ZERO_ISA, one[0], f32.size_bytes * one[1], 0, dst_row_bytes, zero=True)
+    zeros = RowsSpec(NARROWEST, one[0], f32.size_bytes * one[1], 0, dst_row_bytes, zero=True)
     calls: Calls[KernelSpec] = [(zeros, moved(box, (0, first * axis.strides[DST])), outer)]
     if axis.extent > 1:
         less = (rows.extent, row.extent - 1) if along == "rows" else (rows.extent - 1, row.extent)
