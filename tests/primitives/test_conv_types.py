@@ -197,8 +197,8 @@ def test_ranges_of_channels_leave_sums_in_dst(level: str, src: dnn.DataType) -> 
         ((dnn.bf16, dnn.bf16, dnn.f32), {"zero_points": {"dst": 0}}, "zero points are for integers, and dst is f32"),
         ((dnn.u8, dnn.s8, dnn.u8), {"zero_points": {"src": 1}}, "of src they have the mask 0 or 2, of weights 0"),
         ((dnn.u8, dnn.s8, dnn.u8), {"zero_points": {"dst": 16}}, "dst have the mask 16, for more than 4"),
-        ((dnn.u8, dnn.s8, dnn.s32), {"zero_points": {"weights": 0}}, "dst is s32, and sums are f32"),
-        ((dnn.u8, dnn.u8, dnn.s32), {}, "take f32, s8 or u8"),
+        ((dnn.u8, dnn.s8, dnn.s32), {"zero_points": {"weights": 1}}, "of src they have the mask 0 or 2, of weights 0"),
+        ((dnn.u8, dnn.u8, dnn.s32), {"scales": {"src": 2}}, "dst is s32, and with scales .*: take f32, s8 or u8"),
         ((dnn.s32, dnn.s32, dnn.s32), {}, "does not multiply s32 by s32"),
     ],
 )

@@ -204,6 +204,59 @@ def test_images(isa: str, number: int, tags: tuple[str, str]) -> None:
     np.testing.assert_allclose(found, finished(sums, given, attr, dst), rtol=2**-20, atol=1 if dst == dnn.u8 else 0)
 
 
+INTEGERS = [  # zero points, weights
+    ({"src": 2}, dnn.s8),
+    ({"weights": 0}, dnn.s8),
+    ({}, dnn.u8),
+    ({"src": 2, "weights": 0}, dnn.u8),
+    ({"src": 0, "weights": 0, "dst": 2}, dnn.s8),
+]
+
+
+@ISAS
+@pytest.mark.parametrize("number", range(len(INTEGERS)))
+@pytest.mark.parametrize("tags", [("acdb", "any"), ("abcd", "abcd"), ("any", "any"), ("aBcd8b", "acdb")])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_sums_of_images_are_exact(isa: str, number: int, tags: tuple[str, str], transposed: bool) -> None:
+    """They pass 2^24, beyond which f32 has no odd numbers; padding counts as the zero point of src."""
+    points, dtype = INTEGERS[number]
+    src, weights = t(2, 72, 6, 5, dtype=dnn.u8, tag=tags[0]), t(19, 72, 3, 3, dtype=dtype, tag=tags[1])
+    kind = dnn.DeconvolutionForward if transposed else dnn.ConvolutionForward
+    dst = t(2, 19, 6, 5, dtype=dnn.s32, tag=tags[0])
+    desc = kind(src, weights, dst, t(19, dtype=dnn.s32), padding_l=(1, 1), padding_r=(1, 1))
+    attr = dnn.Attr(zero_points=points)  # type: ignore[arg-type]
+    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
+    assert pd.implementation.startswith("integers+")
+    found, given = call(pd)
+    x = np.pad(meant("src", given, attr), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    w = meant("weights", given, attr)
+    w = w[:, :, ::-1, ::-1] if transposed else w
+    sums = sum(
+        np.einsum("nchw,oc->nohw", x[:, :, i : i + 6, j : j + 5], w[:, :, i, j]) for i in range(3) for j in range(3)
+    )
+    sums = sums + given["bias"].reshape(-1, 1, 1)
+    np.testing.assert_array_equal(found, finished(sums, given, attr, dnn.s32))
+
+
+@ISAS
+def test_sums_of_groups_of_images_wrap(isa: str) -> None:
+    """Modulo 2^32, with zero points of 24 bits; groups of channels, strides, and nothing to compute."""
+    for images in (0, 1):
+        src, weights = t(images, 6, 7, 7, dtype=dnn.s8), t(2, 5, 3, 3, 3, dtype=dnn.u8)
+        desc = dnn.ConvolutionForward(src, weights, t(images, 10, 3, 3, dtype=dnn.s32), strides=(2, 2))
+        attr, engine = dnn.Attr(zero_points={"src": 0, "weights": 0}), dnn.Engine(isa=isa, threads=1)  # type: ignore[arg-type]
+        pd = dnn.primitive_desc(desc, attr, engine)
+        given = {name: drawn(name, d).astype(d.dtype.numpy) for name, d in pd.plan.tensors.items() if name != "dst"}
+        given |= {"src_zero_points": np.int32([-(2**23)]), "weights_zero_points": np.int32([2**23 + 1])}
+        memories = {name: dnn.Memory.from_numpy(x, pd.plan.tensors[name]) for name, x in given.items()}
+        dst = dnn.Memory(pd.dst_desc)
+        dnn.Primitive(pd).execute(**memories, dst=dst)
+        x, w = (given[name].astype(object) - int(given[f"{name}_zero_points"][0]) for name in ("src", "weights"))
+        for g, o, i, j in np.ndindex(*(2, 5, 3, 3) if images else (0, 0, 0, 0)):
+            total = int((x[0, 3 * g : 3 * g + 3, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3] * w[g, o]).sum())
+            assert dst.numpy()[0, 5 * g + o, i, j] == (total + 2**31) % 2**32 - 2**31
+
+
 def test_what_does_not_fit() -> None:
     src, weights, dst = t(M, K, dtype=dnn.u8), t(K, N, dtype=dnn.s8), t(M, N)
     desc = dnn.MatMul(src, weights, dst)
@@ -222,8 +275,18 @@ def test_what_does_not_fit() -> None:
     image = dnn.ConvolutionForward(
         t(1, 8, 4, 4, dtype=dnn.u8), t(16, 8, 1, 1, dtype=dnn.u8), t(1, 16, 4, 4, dtype=dnn.s32)
     )
-    refused("dst is s32, and sums are f32 .*: take f32, s8 or u8", image)
+    refused("dst is s32, and with scales of src's channels sums are f32: take f32, s8 or u8", image, scales={"src": 2})
     refused("zero points are .*: of src they have the mask 0 or 2", image, zero_points={"src": 1})
+
+
+@pytest.mark.isa("avx2")
+def test_arrays_without_elements() -> None:
+    """A common zero point is one number also where nothing is multiplied."""
+    x, w = np.zeros((0, 3), np.uint8), np.zeros((3, 4), np.uint8)
+    for points in ({"a": 3, "b": [1, 2, 3, 4]}, {"a": [1, 2, 3], "b": 1}):
+        assert dnn.ops.matmul(x, w, zero_points=points).shape == (0, 4)
+    images, kernels = np.zeros((0, 3, 4, 4), np.uint8), np.zeros((5, 3, 1, 1), np.uint8)
+    assert dnn.ops.conv2d(images, kernels, zero_points={"x": 3, "w": 1}).shape == (0, 5, 4, 4)
 
 
 @pytest.mark.isa("avx2")

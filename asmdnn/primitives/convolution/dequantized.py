@@ -1,11 +1,15 @@
-"""Convolutions of quantised tensors with scales and zero points that tiles of bytes do not take: as floats.
+"""Convolutions of quantised tensors with scales and zero points that tiles of bytes do not take.
 
-src and weights, less their zero points, become f32 in every call: zero points of weights or of src's channels, and u8
-weights.  So do scales of src's channels; others are links after the sums.  Padding is 0 then, as it should be.  Sums
-are those of f32, so a dst of s32, which promises exact ones, is refused.
+    integers   for a dst of s32: src and weights, less their zero points, become s32; sums are exact, modulo 2^32
+    floats     for others: src and weights, less their zero points, become f32, and so are sums
+
+These are zero points of weights or of src's channels, and u8 weights.  Both tensors are written in every call.  Scales
+of src's channels come before sums, which are of floats then; others are links after the sums.  Padding is 0 then, as it
+should be.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from asmdnn.isa.vectors import f32_level
@@ -16,30 +20,47 @@ from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.convolution.direct import NAME, Parts, planned_parts
+from asmdnn.primitives.convolution.multiplied import level_inside
+from asmdnn.primitives.convolution.reordered import ways_around
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.products.quantities import add_numbers, room_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import INTEGERS8, f32, s8, s32
 
-NAME = "floats"
 FACTORS = ("src", "weights")
 CHANNELS = 2  # of src: the bit of their dim in a mask
+NUMBERS = {"integers": s32, "floats": f32}
+AROUND_INTEGERS = (("pack", ("weights",)), ("pack+reorder", ("weights", "dst")))
 
 
-def of_numbers(*planners: Planner[Any]) -> Planner[Any]:
-    """What these planners make of the numbers that quantised src and weights stand for."""
+def of_numbers(parts: Parts[Any], *planners: Planner[Any]) -> Planner[Any]:
+    """What these planners make of the numbers that quantised src and weights stand for; of integers a direct
+    convolution of these parts."""
+    planners_of = {"integers": (of_integers(parts),), "floats": planners}
 
-    def floats(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    def numbers(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         if any(getattr(desc, name).dtype not in INTEGERS8 for name in FACTORS):
             return
+        name = "integers" if desc.dst.dtype == s32 else "floats"
         try:
             check(desc, attr)
-            yield from planned(planners, desc, attr, engine)
+            yield from planned(name, planners_of[name], (desc, attr, engine))
         except Refused as reason:
-            yield Refusal(f"{NAME}:{f32_level(engine.isa)}", str(reason))
+            yield Refusal(f"{name}:{f32_level(engine.isa)}", str(reason))
 
-    return floats
+    return numbers
+
+
+def of_integers(parts: Parts[Any]) -> Planner[Any]:
+    """The planner of s32 times s32, which no caller passes."""
+    direct = partial(planned_parts, parts=parts, level=level_inside)
+
+    def plans(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+        yield from ways_around(NAME, desc, attr, engine, direct, AROUND_INTEGERS)
+
+    return plans
 
 
 def check(desc: Any, attr: Attr) -> None:
@@ -50,28 +71,29 @@ def check(desc: Any, attr: Attr) -> None:
         raise Refused("tiles of bytes take such weights, and one zero point of src")
     if points.get("weights") or points.get("src", 0) & ~CHANNELS:
         raise Refused(f"zero points are {points}: of src they have the mask 0 or 2, of weights 0")
-    if desc.dst.dtype == s32:
-        raise Refused("dst is s32, and sums are f32 with such zero points, scales or weights: take f32, s8 or u8")
+    if desc.dst.dtype == s32 and scales.get("src", 0) & CHANNELS:
+        raise Refused("dst is s32, and with scales of src's channels sums are f32: take f32, s8 or u8")
 
 
-def planned(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+def planned(name: str, planners: tuple[Planner[Any], ...], request: tuple[Any, Attr, Engine]) -> Iterator[Answer]:
     """Of numbers in scratch.  Raises Refused."""
+    desc, attr, engine = request
     before, after = parts_of(attr)
     passed = {"src": channels_last(desc.src, desc.src.dtype) if desc.src.is_any else desc.src}
     passed["weights"] = row_major(desc.weights.dims, desc.weights) if desc.weights.is_any else desc.weights
-    numbers = {"src": channels_last(desc.src, f32)}
-    numbers["weights"] = MemoryDesc(desc.weights.dims, f32, LETTERS[: desc.weights.ndims])
+    numbers = {"src": channels_last(desc.src, NUMBERS[name])}
+    numbers["weights"] = MemoryDesc(desc.weights.dims, NUMBERS[name], LETTERS[: desc.weights.ndims])
     assembly, arguments = Assembly(engine.tuning, engine.isa), dict[str, MemoryDesc]()
     for x in FACTORS:
         arguments |= add_numbers(assembly, engine, (x, passed[x]), numbers[x], before)
     for answer in try_all(planners, desc.with_formats(numbers), after, engine):
-        name = f"{NAME}+{answer.implementation}"
+        way = f"{name}+{answer.implementation}"
         if not isinstance(answer, Plan):
-            yield Refusal(name, answer.reason)
+            yield Refusal(way, answer.reason)
             continue
         whole = assembly.branch()
         whole.add_plan(answer, {x: View(room_of(x)) for x in FACTORS if passed[x].nelems()})
-        yield whole.plan(name, {**answer.tensors, **passed, **arguments}, answer.outputs)
+        yield whole.plan(way, {**answer.tensors, **passed, **arguments}, answer.outputs)
 
 
 def channels_last(tensor: MemoryDesc, dtype: Any) -> MemoryDesc:

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, blocks_of
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import f32_dot_level
+from asmdnn.isa.dot import Types, f32_dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
@@ -66,14 +66,16 @@ def planned_parts(
     parts: Parts[Desc],
     weights_of_images: bool = False,
     has_sums: bool = False,
+    level: Callable[[Types, Engine], Engine] = level_of,
 ) -> Plan:
     """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
 
     weights_of_images: every image has weights of its own, of the format in the plan's tensors, one after the other.
     has_sums: weights that are `any` get their sums after them, where starts are made of these.
+    level: makes the engine that multiplies the types, or raises Refused for types that it does not offer.
     """
     types = types_of(desc)
-    engine = level_of(types, engine)
+    engine = level(types, engine)
     if 0 in desc.dst.dims:
         return nothing(resolve_activations(desc, lanes_of(engine.isa)), attr, engine)
     fit = fastest(desc, engine, lambda desc, engine: fit_of(desc, engine, parts))

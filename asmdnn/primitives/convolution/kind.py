@@ -50,7 +50,10 @@ SINGLE = with_widening(
     ),
     channels=1,
 )
-PLANNERS = (*with_float8(*with_reciprocals(*pairs.planners_of(SINGLE))), of_numbers(*map(with_scales, DIRECT)))
+PLANNERS = (
+    *with_float8(*with_reciprocals(*pairs.planners_of(SINGLE))),
+    of_numbers(direct.one_part, *map(with_scales, DIRECT)),
+)
 KINDS = (
     Kind(
         ConvolutionForward,

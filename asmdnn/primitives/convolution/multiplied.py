@@ -5,7 +5,7 @@ from functools import cache
 
 from asmdnn.errors import Unimplemented
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import Types, dot_level, multiplied
+from asmdnn.isa.dot import S32, Types, dot_level, multiplied
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionDesc
@@ -23,6 +23,8 @@ def types_of(desc: ConvolutionDesc) -> Types:
 @cache  # planning asks many times
 def summed(src: DataType, weights: DataType) -> Types:
     """Products of integers are summed as s32, all others as f32."""
+    if src == weights == s32:
+        return S32
     return Types(src, weights, s32 if src in INTEGERS and weights in INTEGERS8 else f32)
 
 
@@ -30,6 +32,14 @@ def level_of(types: Types, engine: Engine) -> Engine:
     """The engine with the ISA level that multiplies these types.  Raises Refused if none of its levels does."""
     try:
         multiplied(types.src, types.weights, engine.isa)  # the same reason as from implementations that widen
+    except Unimplemented as reason:
+        raise Refused(str(reason)) from None
+    return level_inside(types, engine)
+
+
+def level_inside(types: Types, engine: Engine) -> Engine:
+    """The same for types that no caller passes, but plans have in scratch."""
+    try:
         return at_level(engine, dot_level(types, engine.isa))
     except Unimplemented as reason:
         raise Refused(str(reason)) from None

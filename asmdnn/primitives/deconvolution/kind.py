@@ -20,7 +20,7 @@ def words(desc: DeconvolutionForward) -> Words:
 SCALED = tuple(map(with_scales, (grouped.plans, few_outputs.plans, direct.plans)))
 PLANNERS = (
     *with_float8(*with_widening(*with_roundings(scaling_weights(parts_of), *SCALED), channels=1)),
-    of_numbers(*SCALED),
+    of_numbers(parts_of, *SCALED),
 )
 KINDS = (
     Kind(

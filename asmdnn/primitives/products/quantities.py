@@ -34,22 +34,19 @@ Cuts = tuple[tuple[bool, ...], tuple[int, ...]]  # which dims are cut into group
 class ElementNumbers:
     """The scales or the zero points of a tensor.
 
-    name: the argument.  sizes: of a group along every dim; of a dim that is not of the mask, all of it.
+    name: the argument.  sizes, counts: of the groups along every dim; one that is not of the mask is a group.
     """
 
     name: str
     dtype: DataType
     dims: tuple[int, ...]
     sizes: tuple[int, ...]
+    counts: tuple[int, ...]
 
     @property
     def passed(self) -> MemoryDesc:
         """As a caller passes them."""
         return MemoryDesc((prod(self.counts),), self.dtype, "a")
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        return tuple(n // size for n, size in zip(self.dims, self.sizes, strict=True))
 
     def spread(self, cuts: Cuts) -> MemoryDesc:
         """As a tensor that broadcasts to one with dims cut so."""
@@ -70,13 +67,15 @@ def quantity_of(tensor: str, desc: MemoryDesc, attr: Attr, kind: str) -> Element
     mask, groups = given[tensor], dict(attr.groups).get(tensor, (1, 1))
     if mask >> desc.ndims:
         raise Refused(f"{kind} of {tensor} have the mask {mask}, which is for more than {desc.ndims} dims")
-    sizes = []
+    sizes, counts = [], []
     for dim, n in enumerate(desc.dims):
         along = groups[dim - desc.ndims + GROUPED_DIMS] if dim >= desc.ndims - GROUPED_DIMS else 1
         if mask >> dim & 1 and n % along:
             raise InvalidArguments(f"groups of {tensor} are {groups}, which do not divide its dim {dim}, {n}")
         sizes.append(along if mask >> dim & 1 else max(n, 1))
-    return ElementNumbers(f"{tensor}_{kind}", f32 if kind == "scales" else s32, desc.dims, tuple(sizes))
+        counts.append(n // along if mask >> dim & 1 else 1)
+    dtype = f32 if kind == "scales" else s32
+    return ElementNumbers(f"{tensor}_{kind}", dtype, desc.dims, tuple(sizes), tuple(counts))
 
 
 def add_numbers(
