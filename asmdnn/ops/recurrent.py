@@ -14,6 +14,7 @@ from asmdnn.ops.arguments import F32, AnyArray, aligned
 from asmdnn.ops.calls import ArrayCall, calls, layout_of
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.ops.typed import kind_of, numpy_type, typed
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
@@ -28,7 +29,7 @@ from asmdnn.primitives.recurrent.description import (
     VanillaRNNForward,
 )
 from asmdnn.primitives.recurrent.qparams import SCALES, as_tuple
-from asmdnn.types import RNNActivation, RNNDirection, f32, s8, u8
+from asmdnn.types import FpMathMode, RNNActivation, RNNDirection, f32, s8, u8
 
 Kind = type[RecurrentForward]
 KINDS: dict[str, Kind] = {"rnn": VanillaRNNForward, "lstm": LSTMForward, "gru": GRUForward, "lbr_gru": LBRGRUForward}
@@ -49,12 +50,13 @@ def rnn(
     alpha: float = 0.0,
     direction: RNNDirection = LEFT2RIGHT,
     lengths: Sequence[int] = (),
+    fpmath_mode: FpMathMode = "strict",
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray]:
     """A vanilla RNN layer: (dst_layer, dst_iter).  See `lstm`; activation and alpha as in VanillaRNNForward."""
     more = {"activation": activation, "alpha": alpha}
     arguments = {"src_layer": src, **weights_of("rnn", weights), "src_iter": src_iter}
-    dst, h = run("rnn", arguments, direction, lengths, engine, more)
+    dst, h = run("rnn", arguments, direction, lengths, engine, more, fpmath_mode=fpmath_mode)
     return dst, h
 
 
@@ -68,6 +70,7 @@ def gru(
     lengths: Sequence[int] = (),
     rnn_data_qparams: Sequence[float] = (),
     rnn_weights_qparams: Sequence[float] = (),
+    fpmath_mode: FpMathMode = "strict",
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray]:
     """A GRU layer: (dst_layer, dst_iter).  See `lstm`; torch's GRU is one with linear_before_reset, of no bytes."""
@@ -75,7 +78,7 @@ def gru(
     cell = "lbr_gru" if linear_before_reset else "gru"
     arguments = {"src_layer": src, **weights_of(cell, weights), "src_iter": src_iter}
     more = qparams(cell, rnn_data_qparams, rnn_weights_qparams)
-    dst, h = run(cell, arguments, direction, lengths, engine, more)
+    dst, h = run(cell, arguments, direction, lengths, engine, more, fpmath_mode=fpmath_mode)
     return dst, h
 
 
@@ -89,6 +92,7 @@ def lstm(
     lengths: Sequence[int] = (),
     rnn_data_qparams: Sequence[float] = (),
     rnn_weights_qparams: Sequence[float] = (),
+    fpmath_mode: FpMathMode = "strict",
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """An LSTM layer: (dst_layer, dst_iter, dst_iter_c), new arrays of src's type, dst_iter_c of f32.
@@ -99,11 +103,12 @@ def lstm(
     Plain ones are packed in every call.  src_iter, src_iter_c: (1, directions, sequences, channels), zeros if absent.
     rnn_data_qparams, rnn_weights_qparams: scale and shift of src of u8, scales of weights of s8, as LSTMForward has
     them.  With weights_layer_scales and weights_iter_scales among the weights of s8, src of f32 is rounded to bytes.
+    fpmath_mode: what f32 may be rounded to before it is multiplied, as Attr has it; h and results are, too.
     Raises InvalidArguments for what does not fit, Unimplemented without AVX2.
     """
     arguments = {"src_layer": src, **weights_of("lstm", weights), "src_iter": src_iter, "src_iter_c": src_iter_c}
     more = qparams("lstm", rnn_data_qparams, rnn_weights_qparams)
-    dst, h, c = run("lstm", arguments, direction, lengths, engine, more)
+    dst, h, c = run("lstm", arguments, direction, lengths, engine, more, fpmath_mode=fpmath_mode)
     return dst, h, c
 
 
@@ -139,6 +144,8 @@ def run(
     lengths: Sequence[int],
     engine: Engine | None,
     more: Mapping[str, Any],
+    *,
+    fpmath_mode: FpMathMode,
 ) -> list[AnyArray]:
     """dst_layer and the last states, of arguments that may be None.  Raises InvalidArguments."""
     given = {
@@ -150,13 +157,14 @@ def run(
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"lengths must be a sequence of integers, not {shown(lengths)}") from None
     layouts = tuple((name, layout) for name, (_, layout) in given.items())
-    key = (cell, layouts, direction, steps, tuple(more.items()), engine_key(engine))
+    key = (cell, layouts, direction, steps, tuple(more.items()), fpmath_mode, engine_key(engine))
     try:
         call = find(key)
     except Exception:  # something that cannot be hashed or compared, which the description will name
         call = None
     if not isinstance(call, RecurrentCall):
-        call = prepare(KINDS[cell], arguments, given, {"direction": direction, "lengths": steps, **more}, engine)
+        fields, attr = {"direction": direction, "lengths": steps, **more}, Attr(fpmath_mode=fpmath_mode)
+        call = prepare(KINDS[cell], arguments, given, fields, attr, engine)
         calls.put(key, call)
     types = [array.dtype for array in arrays]
     states = [allocated(np.empty, desc.dims, F32 if desc.dtype == f32 else desc.dtype.numpy) for desc in call.more]
@@ -189,6 +197,7 @@ def prepare(
     arguments: Mapping[str, Any],
     given: Mapping[str, tuple[AnyArray, object]],
     more: Mapping[str, Any],
+    attr: Attr,
     engine: Engine | None,
 ) -> RecurrentCall:
     """The call for arguments of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
@@ -204,7 +213,7 @@ def prepare(
     desc = kind(**fields)
     dst, *states = outputs.values()
     names = [*inputs, *[name for name in outputs if name != "dst_layer"], "dst_layer"]
-    primitive = Primitive(primitive_desc(desc, engine=engine))
+    primitive = Primitive(primitive_desc(desc, attr, engine))
     call = RecurrentCall(primitive, names, names, [*descs.values(), *states, dst], copied)
     call.more = tuple(states)
     return call

@@ -117,3 +117,33 @@ def test_refusals(change: dict[str, dnn.DataType], says: str) -> None:
     other = desc.with_formats({name: of_type(getattr(desc, name), dtype) for name, dtype in change.items()})
     with pytest.raises(dnn.Unimplemented, match=says):
         dnn.primitive_desc(other, engine=AVX2)
+
+
+@pytest.mark.emulated("avx512_core_bf16")
+@pytest.mark.parametrize("kind", CELLS)
+def test_f32_that_may_be_rounded(kind: type) -> None:
+    """The result is that of the same layer of bf16, whose arguments were rounded before."""
+    desc = describe(kind, (2, 3, 5, 9))
+    rounded, attr = typed(desc, dnn.bf16, dnn.bf16), dnn.Attr(fpmath_mode="bf16")
+    given, found = data_of(rounded), []
+    for each, word in ((desc, "bf16+pairs"), (rounded, "pairs")):
+        pd = dnn.primitive_desc(each, attr, PAIRS)
+        assert pd.implementation == f"{word}:avx512_core_bf16"
+        memories = memories_of(pd.plan.tensors, given)
+        emulate_plan(pd.plan, memories)
+        found.append(numbers_of(memories["dst_layer"]))
+    assert np.array_equal(*found)
+    assert "floats" in dnn.primitive_desc(desc, attr, SLOW_PAIRS).implementation
+    free = {name: dnn.MemoryDesc(t.dims, dnn.f32, "any") for name, t in desc.tensors().items() if "weights" in name}
+    assert dnn.primitive_desc(desc.with_formats(free), attr, PAIRS).plan.tensors["weights_iter"].dtype == dnn.bf16
+
+
+@pytest.mark.isa("avx2")
+def test_arrays_that_may_be_rounded() -> None:
+    """A permission: where nothing multiplies pairs, the numbers are those without it."""
+    x, dims = np.ones((2, 3, 4), np.float32), {"weights_layer": (1, 1, 4, 1, 5), "weights_iter": (1, 1, 5, 1, 5)}
+    weights = {name: np.full(shape, 0.3, np.float32) for name, shape in dims.items()}
+    strict, free = (dnn.ops.rnn(x, weights, fpmath_mode=mode, engine=AVX2) for mode in ("strict", "bf16"))  # type: ignore[arg-type]
+    assert np.array_equal(strict[0], free[0])
+    with pytest.raises(dnn.InvalidArguments, match="fpmath_mode"):
+        dnn.ops.rnn(x, weights, fpmath_mode="bf17")  # type: ignore[arg-type]

@@ -33,6 +33,7 @@ from asmdnn.types import FLOATS8, f32
 NO_SUM = Sum(0.0)  # a reorder with such scales does nothing
 ANYWHERE = Operand(0, 0, 0, False)
 ROUNDING_SEED = "rounding_seed"
+MULTIPLIED = ("weights", "weights_layer", "weights_iter", "weights_projection")
 MANY = 500  # records, of which not all are looked at in Python
 CHAIN = tuple[PostOp, ...]
 Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever its tensors lie
@@ -62,7 +63,7 @@ def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
 def may_round(name: str, tensor: MemoryDesc, attr: Attr) -> bool:
     """Whether weights may be packed as another type than requested: a smaller one that is allowed, or a wider one."""
     is_rounded = tensor.dtype == f32 and attr.fpmath_mode != "strict"
-    return name == "weights" and tensor.is_any and (is_rounded or tensor.dtype in FLOATS8)
+    return name in MULTIPLIED and tensor.is_any and (is_rounded or tensor.dtype in FLOATS8)
 
 
 def run_time_names(attr: Attr) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from asmdnn.primitives.core.any_batch import of_sequences
 from asmdnn.primitives.core.kind import Kind, Words
-from asmdnn.primitives.recurrent import backward, forward
+from asmdnn.primitives.recurrent import backward, forward, rounded
 from asmdnn.primitives.recurrent.backward_description import (
     GRUBackward,
     LBRGRUBackward,
@@ -19,6 +19,7 @@ from asmdnn.primitives.recurrent.description import (
 )
 
 SUMMED = ("weights_layer", "weights_iter")  # of bytes
+FORWARD = (rounded.plans, forward.plans)
 
 
 def words(desc: RecurrentForward) -> Words:
@@ -41,7 +42,7 @@ def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
 
 KINDS = (
     *(
-        Kind(description, (forward.plans,), words, letters=description.letters, any_batch=of_sequences, summed=summed)
+        Kind(description, FORWARD, words, letters=description.letters, any_batch=of_sequences, summed=summed)
         for description, summed in (
             (VanillaRNNForward, ()),
             (LSTMForward, SUMMED),
