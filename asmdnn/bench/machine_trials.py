@@ -24,6 +24,7 @@ def _trial(words: str, threads: int = 1) -> Trial:
 
 _REORDERS: Final = "--reorder --stag=abx --dtag=axb,aBx16b 1x64x56x56 1x512x14x14 --stag=axb --dtag=abx 1x256x28x28"
 _TRANSPOSES: Final = "--reorder --stag=ab --dtag=ba 512x512 1000x1024 --stag=abx --dtag=axb 1x256x28x28 1x512x14x14"
+_CONVERSIONS: Final = "--reorder --sdt=f32 --ddt=s8,bf16 --stag=abx --dtag=axb 1x64x56x56 1x512x14x14"
 _LARGE_REORDERS: Final = (
     "--reorder --stag=abx --dtag=axb,aBx16b 8x64x56x56 16x64x56x56 16x512x14x14 --sdt=bf16 --dtag=abx 16x64x56x56"
 )
@@ -61,6 +62,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "moves.wide_shuffle_cost": _trial(_SHUFFLES),
         "moves.many_sources_cost": _trial(_SHUFFLES),
         "moves.page_bytes": _trial(_TRANSPOSES),
+        "moves.near_convert_rows": _trial(_CONVERSIONS),
         "convolution.streaming_bytes": _trial(_WIDE_DST),
         "convolution.panel_share": _trial(_PANELS),
         "convolution.src_ahead_bytes": _trial(_MANY_IMAGES),

@@ -25,6 +25,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "moves.wide_shuffle_cost": (1.0, 1.9, 3.0),
         "moves.many_sources_cost": (1.0, 1.5, 2.3),
         "moves.page_bytes": (1024, 4096),
+        "moves.near_convert_rows": (16, 32),
         "convolution.streaming_bytes": (2 * MB, *STREAMING),
         "convolution.panel_share": (3, 6, 12, 24),
         "convolution.src_ahead_bytes": (MB, 8 * MB, 16 * MB),

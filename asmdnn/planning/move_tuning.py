@@ -36,7 +36,8 @@ class MoveTuning:
     page_lines: int = 4  # so many, while the page is at hand
     conflict_bytes: int = 1024  # and these, if their lines conflict in L1: nchw to nhwc 512x14x14 1.5x, 256x28x28 1.15x
     set_lines: int = 8  # lines that a set of L1 holds: more rows are read a line at a time, 64x64x64 3x faster
-    convert_rows: int = 16  # unrolled side of a transpose that converts
+    convert_rows: int = 16  # unrolled side of a transpose that converts,
+    near_convert_rows: int = 16  # and where rows of dst are near one another
     least_across: int = 4  # units of a line that a transpose unrolls, where they are so large that few make one
     unrolled_bytes: int = 512  # of a row that is copied, in a turn of its loop
     convert_ahead_bytes: int = 1024  # lines of dst are prefetched so far ahead of conversions to wider types

@@ -154,3 +154,34 @@ def test_half_lines_that_meet_in_l1_are_written_a_few_at_a_time(
     pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp"))
     assert max(spec.columns for spec in pd.plan.specs) == columns  # type: ignore[attr-defined]
     pd.plan.check()
+
+
+@pytest.mark.parametrize(
+    ("ddt", "dims", "rows"),
+    [
+        (dnn.s8, (512, 196), 32),  # 32 bytes of a line at a time
+        (dnn.s8, (24, 196), 24),  # all of the line
+        (dnn.bf16, (64, 196), 32),
+        (dnn.s8, (4096, 100), 256),  # a page apart: of 16 columns
+        (dnn.bf16, (512, 196), 256),  # half lines that meet in L1: the same
+    ],
+)
+def test_conversions_on_zen_5_write_more_of_a_line(ddt: dnn.DataType, dims: tuple[int, int], rows: int) -> None:
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "ab"), dnn.MemoryDesc(dims, ddt, "ba"))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen5"))
+    assert min(spec.rows for spec in pd.plan.specs) == rows  # type: ignore[attr-defined]
+    pd.plan.check()
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("sdt", "ddt"), [(dnn.f32, dnn.u8), (dnn.f32, dnn.bf16), (dnn.u8, dnn.f32)])
+@pytest.mark.parametrize("rows", [24, 32, 70])
+def test_values_of_conversions_on_zen_5(sdt: dnn.DataType, ddt: dnn.DataType, rows: int) -> None:
+    desc = dnn.Reorder(dnn.MemoryDesc((rows, 45), sdt, "ab"), dnn.MemoryDesc((rows, 45), ddt, "ba"))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen5"))
+    assert max(spec.rows for spec in pd.plan.specs) == min(rows, 32)  # type: ignore[attr-defined]
+    pd.plan.check()
+    values = np.random.default_rng(rows).integers(0, 256, (rows, 45)).astype(np.float32)  # which bf16 holds, too
+    memories = {"src": dnn.reorder(dnn.Memory.from_array(values), desc.src), "dst": dnn.Memory(desc.dst)}
+    emulate_plan(pd.plan, memories)
+    assert np.array_equal(dnn.reorder(memories["dst"], dnn.MemoryDesc((rows, 45), dnn.f32, "ab")).numpy(), values)

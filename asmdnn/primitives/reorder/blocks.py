@@ -124,8 +124,9 @@ class Blocks:
         if self.is_whole(shape, unit):
             across = shape.rows.extent  # dst is written in order
         elif self.is_far(shape, across):
-            rows = tuning.page_lines * across  # a few lines of each page while it is at hand
-            return {"columns": across, "rows": rows}
+            return {"columns": across, "rows": tuning.page_lines * across}  # lines of a page while it is at hand
+        elif not self.conversion.is_copy:
+            across = max(across, min(tuning.near_convert_rows, shape.rows.extent))
         return {"columns": whole_vectors(max(1, tuning.record_bytes // (across * unit))), "rows": across}
 
     def is_whole(self, shape: Shape, unit: int) -> bool:
