@@ -56,6 +56,8 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "phases.inline_cycles": _trial(_TEAMS, threads=2),
         "elementwise.streaming_bytes": _trial(_FUNCTIONS),
         "elementwise.interleaved": _trial(_CHAINS),
+        "elementwise.wide_interleaved": _trial(_CHAINS),
+        "elementwise.wide_streamed": _trial(_FUNCTIONS),
         "moves.streaming_bytes": _trial(_LARGE_REORDERS),
         "moves.shuffle_streaming_bytes": _trial(_LARGE_SHUFFLES),
         "moves.wide_cost": _trial(_REORDERS),

@@ -19,6 +19,8 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "phases.inline_cycles": (6_000, 12_000, 24_000, 48_000),
         "elementwise.streaming_bytes": STREAMING,
         "elementwise.interleaved": (4, 6, 8),
+        "elementwise.wide_interleaved": (4, 6, 8),
+        "elementwise.wide_streamed": (4, 6, 8),
         "moves.streaming_bytes": STREAMING,
         "moves.shuffle_streaming_bytes": (2 * MB, *STREAMING),
         "moves.wide_cost": (1.0, 1.5, 2.0),

@@ -104,6 +104,8 @@ class ElementwiseTuning:
     most_rows: int = 64  # of a record: their footprint is listed row by row
     least_elements: int = 256  # of a call whose rows follow one another in dst; with fewer, others that are more
     interleaved: int = 6  # vectors in turn: 4 are slower, since too many multiplications wait; 8 need the stack often
+    wide_interleaved: int = 6  # with zmm registers, of which there are twice as many,
+    wide_streamed: int = 6  # and of short functions where dst goes past the caches
     ahead_bytes: int = 2048  # src of long functions is prefetched so far ahead, where dst goes past the caches
     # Tensors that come to so much leave nothing of dst in 32 MiB of L3.  On Zen 4 relu of 19 MB is 1.18x faster through
     # the caches, of 26 MB 1.03x, of 32 MB 1.06x past them, a sum of two of 29 MB 1.4x, though one of 19 MB is 1.18x; on

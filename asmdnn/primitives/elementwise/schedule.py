@@ -82,11 +82,11 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning):
             spec = spec_of(tensors, (piece, row, rows), request, chain, stored_at)
-            if isinstance(spec, ElementwiseSpec):
-                spec = replace(spec, interleaved=tuning.interleaved, ahead_bytes=tuning.ahead_bytes)
             if isinstance(spec, ElementwiseSpec) and not request.second and may_stream(tensors, request.dst[0], tuning):
                 aligned = rows.extent == 1 or spec.dst_row_bytes % vector_bytes(spec.isa) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
+            if isinstance(spec, ElementwiseSpec):
+                spec = replace(spec, interleaved=vectors_in_turn(spec, tuning), ahead_bytes=tuning.ahead_bytes)
             costs.setdefault(spec, cost(spec, tuning))
             calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
     in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
@@ -245,6 +245,13 @@ def is_positive() -> Program:
     build = Builder(1)
     (x,) = build.inputs
     return build.finish(build.where(x > 0.0, 1.0, 0.0))
+
+
+def vectors_in_turn(spec: ElementwiseSpec, tuning: ElementwiseTuning) -> int:
+    """Which hide one another's latency; of short functions past the caches, how many lines are written in turn."""
+    if vector_bytes(spec.isa) == vector_bytes(NARROWEST):
+        return tuning.interleaved
+    return tuning.wide_streamed if spec.streaming and not spec.prefetches else tuning.wide_interleaved
 
 
 def cost(spec: Spec, tuning: ElementwiseTuning) -> int:
