@@ -25,6 +25,7 @@ def _trial(words: str, threads: int = 1) -> Trial:
 _REORDERS: Final = "--reorder --stag=abx --dtag=axb,aBx16b 1x64x56x56 1x512x14x14 --stag=axb --dtag=abx 1x256x28x28"
 _TRANSPOSES: Final = "--reorder --stag=ab --dtag=ba 512x512 1000x1024 --stag=abx --dtag=axb 1x256x28x28 1x512x14x14"
 _CONVERSIONS: Final = "--reorder --sdt=f32 --ddt=s8,bf16 --stag=abx --dtag=axb 1x64x56x56 1x512x14x14"
+_WIDENINGS: Final = "--reorder --sdt=bf16,s8 --ddt=f32 --stag=abx --dtag=abx 1x64x56x56 4x64x56x56"
 _LARGE_REORDERS: Final = (
     "--reorder --stag=abx --dtag=axb,aBx16b 8x64x56x56 16x64x56x56 16x512x14x14 --sdt=bf16 --dtag=abx 16x64x56x56"
 )
@@ -36,17 +37,28 @@ _TEAMS: Final = "--eltwise --alg=relu,gelu_erf 1x64x14x14 1x64x28x28 --reorder -
 _WIDE_DST: Final = "--conv --dir=FWD_I mb1ic3ih224oc32oh112kh3sh2ph1 g32mb4ic32ih112oc32oh112kh3ph1"
 _PANELS: Final = "--conv --dir=FWD_I mb1ic256ih14oc256oh14kh3ph1 mb1ic128ih28oc128oh28kh3ph1 mb1ic512ih7oc512oh7kh3ph1"
 _MANY_IMAGES: Final = "--conv --dir=FWD_I mb16ic64ih56oc256oh56kh1 mb16ic512ih28oc128oh28kh1 mb4ic1024ih14oc256oh14kh1"
+_SOME_IMAGES: Final = "--conv --dir=FWD_I mb2ic64ih56oc256oh56kh1 mb4ic64ih56oc64oh56kh1 mb8ic256ih28oc64oh28kh1"
 _STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
+_GROUPS_OF_16: Final = "--conv --dir=FWD_I g32mb1ic512ih28oc512oh14kh3sh2ph1 g32mb1ic1024ih14oc1024oh7kh3sh2ph1"
+_GROUPS_OF_8: Final = "--conv --dir=FWD_I g32mb1ic256ih56oc256oh28kh3sh2ph1 g32mb1ic256ih28oc256oh14kh3sh2ph1"
+_HALF_VECTORS: Final = "--conv --dir=FWD_I mb1ic64ih56oc8oh56kh3ph1 mb1ic144ih56oc24oh56kh1 mb1ic240ih28oc40oh28kh1"
 _PRODUCTS: Final = "--matmul 256x3072:3072x768 1024x1024:1024x1024"
 _PLAIN: Final = "--matmul --stag=ab --wtag=ab 16x1024:1024x1024 16x3072:3072x768 32x1024:1024x4096 64x1024:1024x1024"
+_FEW_ROWS: Final = "--matmul --stag=ab --wtag=ab 1x400:400x400 2x1000:1000x500 4x1000:1000x600"
 _ONE_ROW: Final = "--ip --dir=FWD_I mb1ic2048oc4096 mb1ic4096oc2048"
 _WINOGRAD: Final = "--conv --alg=auto --dir=FWD_I mb1ic512ih14oc512oh14kh3ph1 mb1ic64ih56oc64oh56kh3ph1"
 _WINOGRAD_GROUPS: Final = (
     "--conv --alg=auto --dir=FWD_I g32mb1ic512ih14oc512oh14kh3ph1 g32mb1ic1024ih7oc1024oh7kh3ph1 "
     "g32mb1ic2048ih7oc2048oh7kh3ph1 g21mb1ic1008ih7oc1008oh7kh3ph1"
 )
+_SHORT_GROUPS: Final = "--conv --alg=auto --dir=FWD_I g32mb1ic512ih7oc512oh7kh3ph1 g32mb1ic512ih9oc512oh9kh3ph1"
 _RANKS: Final = "--topk --values=true --k=5 128x1000 --k=2 4096x8 --k=8 4096x64"
 _SHORT_SUMS: Final = "--reduction --alg=sum,mean 1x2048x49:1x2048x1 1x4096x64:1x4096x1"
+_GRADIENTS: Final = (
+    "--prelu --dir=BWD_DW --stag=axb 2x256x56x56:1x256x1x1 1x144x56x56:1x144x1x1 --bnorm --dir=BWD_DW --flags=CH "
+    "--tag=axb mb2ic256ih56 mb2ic144ih56"
+)
+_ENLARGED: Final = "--resampling --tag=axb --alg=nearest,linear mb1ic256ih80oh160 mb2ic64ih112oh224"
 _SHORT_WINDOWS: Final = (
     "--pool --alg=max --dir=FWD_I mb1ic128ih56oh28kh2sh2ph0 mb1ic64ih20oh20kh5ph2 mb1ic288ih35oh35kh3ph1"
 )
@@ -54,6 +66,7 @@ _SHORT_WINDOWS: Final = (
 TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
     {
         "phases.inline_cycles": _trial(_TEAMS, threads=2),
+        "phases.latency_cycles": _trial(_SHORT_GROUPS),
         "elementwise.streaming_bytes": _trial(_FUNCTIONS),
         "elementwise.interleaved": _trial(_CHAINS),
         "elementwise.wide_interleaved": _trial(_CHAINS),
@@ -63,15 +76,24 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "moves.wide_cost": _trial(_REORDERS),
         "moves.wide_shuffle_cost": _trial(_SHUFFLES),
         "moves.many_sources_cost": _trial(_SHUFFLES),
+        "moves.blocked_permute_cost": _trial(_SHUFFLES),
+        "moves.convert_ahead_bytes": _trial(_WIDENINGS),
         "moves.page_bytes": _trial(_TRANSPOSES),
         "moves.near_convert_rows": _trial(_CONVERSIONS),
         "convolution.streaming_bytes": _trial(_WIDE_DST),
         "convolution.panel_share": _trial(_PANELS),
         "convolution.src_ahead_bytes": _trial(_MANY_IMAGES),
+        "convolution.held_ahead_bytes": _trial(_SOME_IMAGES),
         "convolution.strided_ahead_bytes": _trial(_STRIDES),
+        "convolution.held_strided_bytes": _trial(_STRIDES),
+        "convolution.rows_of_whole": _trial(_GROUPS_OF_16),
+        "convolution.narrow_cost": _trial(_HALF_VECTORS),
+        "convolution.narrow_groups": _trial(_GROUPS_OF_8),
         "products.panel_share": _trial(_PRODUCTS),
         "products.block_least_rows": _trial(_PLAIN),
         "products.pack_tiles": _trial(_PLAIN),
+        "products.tiles_elements": _trial(_FEW_ROWS),
+        "products.alias_plain_rows": _trial(_PLAIN),
         "products.columns_depth": _trial(_PLAIN),
         "products.memory_stream_bytes": _trial(_ONE_ROW),
         "winograd.memory_overlapped": _trial(_WINOGRAD),
@@ -79,6 +101,9 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "winograd_groups.memory_overlapped": _trial(_WINOGRAD_GROUPS),
         "winograd_groups.far_bytes_per_cycle": _trial(_WINOGRAD_GROUPS),
         "topk.narrow_elements": _trial(_RANKS),
+        "resampling.streaming_share": _trial(_ENLARGED),
+        "reduction.whole_rows_bytes": _trial(_GRADIENTS),
+        "reduction.whole_rows_of_sums_bytes": _trial(_GRADIENTS),
         "reduction.narrow_elements": _trial(_SHORT_SUMS),
         "pooling.narrow_rows": _trial(_SHORT_WINDOWS),
     }

@@ -94,7 +94,7 @@ def test_every_number_decides_plans_of_its_trial(name: str) -> None:
             found = [dnn.primitive_desc(desc, attr, replace(engine, tuning=tuning)) for tuning in tunings]
             yield {(pd.threads, *identity(pd.plan)) for pd in found}
 
-    places = product(("zen5", "sapphire_rapids", "zen3"), ("avx512_core", "avx2"))
+    places = product(("zen5", "sapphire_rapids", "zen4", "zen3"), ("avx512_core", "avx2"))
     assert any(len(plans) > 1 for machine, isa in places for plans in answers(machine, isa))
 
 
