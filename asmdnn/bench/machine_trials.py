@@ -60,7 +60,8 @@ _GRADIENTS: Final = (
 )
 _ENLARGED: Final = "--resampling --tag=axb --alg=nearest,linear mb1ic256ih80oh160 mb2ic64ih112oh224"
 _SHORT_WINDOWS: Final = (
-    "--pool --alg=max --dir=FWD_I mb1ic128ih56oh28kh2sh2ph0 mb1ic64ih20oh20kh5ph2 mb1ic288ih35oh35kh3ph1"
+    "--pool --alg=max --dir=FWD_I mb1ic128ih56oh28kh2sh2ph0 mb1ic64ih20oh20kh5ph2 mb1ic288ih35oh35kh3ph1 "
+    "mb1ic1280ih8oh8kh3ph1"
 )
 
 TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
@@ -105,6 +106,6 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "reduction.whole_rows_bytes": _trial(_GRADIENTS),
         "reduction.whole_rows_of_sums_bytes": _trial(_GRADIENTS),
         "reduction.narrow_elements": _trial(_SHORT_SUMS),
-        "pooling.narrow_rows": _trial(_SHORT_WINDOWS),
+        "pooling.wide_row": _trial(_SHORT_WINDOWS),
     }
 )

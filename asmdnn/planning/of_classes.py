@@ -92,6 +92,7 @@ ZEN5: Final = Tuning(
     # 48 functions in L2 1.04x in the mean (0.97 to 1.28; clip backward 0.79 in one process), 24 of two tensors 1.03x
     # (0.96 to 1.12); past the caches square 1.17x, relu 1.08x, products of two tensors 1.05x, sizes that 4 divides.
     elementwise=ElementwiseTuning(wide_interleaved=8, wide_streamed=4),
+    pooling=PoolingTuning(wide_row=9),  # planes of 8 columns 0.89x with zmm
     # A zmm register is transformed in the time of a ymm: 16 channels a group at 14x14 1.39 to 1.67x, 32 at 7x7 1.08x.
     # Weights from memory come while products run, 9 bytes a cycle: 512 channels at 14x14 1.30x.
     winograd=WinogradTuning(transform_lanes=16, memory_overlapped=True),
@@ -134,7 +135,7 @@ ZEN4: Final = Tuning(
     # Sums, maxima and means of 16 to 64 elements 1.16 to 2.2x; of 100 and 128 0.97 to 1.1x.
     reduction=replace(PIECES_OF_ROWS, narrow_elements=64),  # whole rows are not timed
     # 3x3 of 17 columns 1.68x, of 28 and 35 1.26x, of 100 1.15x, 5x5 of 20 1.86x, with strides of 2 1.05 to 1.18x.
-    pooling=PoolingTuning(narrow_rows=True),
+    pooling=PoolingTuning(wide_row=MAX_BYTES),
 )
 SET_LINES: Final = 12  # 48 KiB of L1 in 12 ways: Intel's optimization manual, caches of Sunny Cove and Golden Cove
 # LLVM's model skylake-avx512 (llvm-mca 14): VPERMD is one micro-operation of port 5, as VPSHUFB, VSHUFPS and unpacks.

@@ -304,12 +304,13 @@ def test_streaming_and_threads_give_the_same_bits(isa: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "narrow", "level"), [(17, True, "avx2"), (16, True, "avx512_core"), (17, False, "avx512_core")]
+    ("size", "wide_row", "level"),
+    [(17, 18, "avx2"), (16, 18, "avx512_core"), (17, 17, "avx512_core"), (17, 1, "avx512_core")],
 )
-def test_rows_that_fill_no_zmm_registers(size: int, narrow: bool, level: str) -> None:
+def test_rows_that_fill_no_zmm_registers(size: int, wide_row: int, level: str) -> None:
     """A class may want ymm registers for them; what they compute is the same."""
     problem = ((1, 16, size, size), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1))
-    tuning = with_numbers(DEFAULT, "pooling", narrow_rows=narrow)
+    tuning = with_numbers(DEFAULT, "pooling", wide_row=wide_row)
     desc = described("max", problem, "abcd")
     pd = proved_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, tuning=tuning))
     assert pd.implementation == "rows:avx512_core"
@@ -329,6 +330,15 @@ def test_pixels_whose_lines_conflict_are_taken_in_long_stretches(channels: int, 
     plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen4")).plan
     inside = max(plan.specs, key=lambda spec: prod(taps.positions for taps in spec.window))
     assert inside.vectors == vectors
+
+
+@pytest.mark.parametrize(("size", "level"), [(8, "avx2"), (20, "avx512_core")])
+def test_short_rows_on_zen_5(size: int, level: str) -> None:
+    src = dnn.MemoryDesc((1, 1280, size, size), dnn.f32, "nchw")
+    desc = dnn.PoolingForward("avg_exclude_padding", src, src, (3, 3), padding_l=(1, 1), padding_r=(1, 1))
+    pd = proved_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen5"))
+    assert pd.implementation == "rows:avx512_core"
+    assert {spec.isa for spec in pd.plan.specs} == {level}  # type: ignore[attr-defined]
 
 
 def test_rows_past_the_caches_are_wide() -> None:

@@ -18,9 +18,9 @@ from asmdnn.types import F32_BYTES
 
 def at_row_level(maker: PoolKernels) -> PoolKernels:
     """For the lower level if the CPU class wants it for rows that fill no whole vectors and stay in the caches."""
-    row = maker.windows.row
-    whole = row is None or row.results % lanes_of(maker.isa) == 0
-    return maker if whole or maker.streams or not maker.tuning.pooling.narrow_rows else replace(maker, isa=NARROWEST)
+    row, wide_row = maker.windows.row, maker.tuning.pooling.wide_row
+    wide = row is None or row.results % lanes_of(maker.isa) == 0 or row.results >= wide_row
+    return maker if wide or maker.streams else replace(maker, isa=NARROWEST)
 
 
 def check_rows(maker: PoolKernels) -> None:
