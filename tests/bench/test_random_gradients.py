@@ -11,7 +11,7 @@ from asmdnn.bench.drivers.sdpa import CAUSAL
 from asmdnn.bench.recurrent_work import DIRECTIONS, LEFT2RIGHT
 from tests.support.cases import read
 
-SEED, COUNT, SAMPLED = 30, 20_000, 160
+SEED, COUNT, SAMPLED = 30, 20_000, 60
 LINKS = ("dense", "groups", "depthwise")  # of channels
 TYPES = ("f32", "bf16", "f16")
 TAGS = ("abx", "axb", "aBx8b", "aBx16b")
