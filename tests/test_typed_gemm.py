@@ -15,7 +15,7 @@ from tests.primitives.tensors import assert_within
 from tests.support.drawing import RANDOM
 from tests.test_blas import framed, op
 
-ml_dtypes = pytest.importorskip("ml_dtypes")
+ml_dtypes = pytest.importorskip("ml_dtypes", reason="numpy has no bf16: pip install ml_dtypes")
 
 pytestmark = pytest.mark.usefixtures("isa")  # at each level, under a cap
 UNIT_ROUNDOFF = 2.0**-24

@@ -199,7 +199,7 @@ class PoolingTuning:
     short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
     wide_row: int = 1  # of results: shorter ones that fill no whole zmm registers take ymm registers
-    # Estimates of cycles, from counts of instructions, so that threads get equal shares:
+    # Estimates of cycles, so that threads get equal shares; nobody has measured them:
     plane_cycles: int = 25  # of a whole plane, to call its kernel and make one number of a vector,
     plane_vector_cycles: int = 2  # and of each of its vectors
     row_cycles: int = 8  # of a row of results, to call its kernel,
