@@ -8,7 +8,7 @@ such a skip into a failure.  Tests that run a level's code on an emulated CPU ar
 everywhere, and are counted apart.
 
 Slow tests are sampled: of the items of each, a run takes as many as --sweep says, slow(times=N) so many times that;
-others with another --sweep-seed.
+others with another --sweep-seed.  Of a test marked one_in(N) each Nth item always runs, and the others are slow.
 
 With ASMDNN_MACHINE=skylake_sp, or make test HOST=skylake_sp, all defaults are those of that machine: of levels, caches
 and threads.  A test that executes the default level is then skipped where the CPU at hand lacks it.
@@ -108,8 +108,16 @@ def sweep(request: pytest.FixtureRequest) -> Sweep:
     return lambda values, times: sampled(values, times * count, f"{seed} {request.node.nodeid}")
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks choose items
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """A sample of the items of each slow test."""
+    """Each Nth item of some tests, and a sample of the items of each slow one."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if marker := item.get_closest_marker("one_in"):
+            name = item.nodeid.partition("[")[0]
+            if seen[name] % marker.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[name] += 1
     count, seed = config.getoption("--sweep"), config.getoption("--sweep-seed")
     slow = defaultdict(list)
     for item in items:

@@ -51,6 +51,7 @@ PROBLEMS = [
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("words", PROBLEMS)
+@pytest.mark.one_in(3)
 def test_problems_pass(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     driver, *rest = words.split()
     assert main(["bench", driver, "--mode=C", "--isa=avx2", "--threads=1", *rest]) == 0

@@ -34,6 +34,7 @@ def test_results_and_footprint(spec: KernelSpec) -> None:
 
 
 @by_name(CONVOLUTIONS, "emulated")
+@pytest.mark.one_in(5)
 def test_results_on_real_numbers(spec: ConvTileSpec) -> None:
     check_results(spec, integers=False)
 

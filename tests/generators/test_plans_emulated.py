@@ -31,6 +31,7 @@ def check_emulated(isa: str, case: ConvCase) -> None:
 
 
 @pytest.mark.parametrize(("isa", "case"), of_level("avx512_core", EVERY_CASE) + of_level("avx2", EVERY_CASE[::6]))
+@pytest.mark.one_in(3)
 def test_results(isa: str, case: ConvCase) -> None:
     check_emulated(isa, case)
 

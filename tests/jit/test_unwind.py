@@ -67,7 +67,7 @@ def followed(asm: Assembler) -> tuple[bytes, dict[int, tuple[int, frozenset[int]
 @pytest.mark.parametrize("family", sorted({type(spec).__name__ for spec in corpus()}))
 def test_every_instruction_of_the_corpus(family: str) -> None:
     specs = [spec for spec in corpus() if type(spec).__name__ == family]
-    for spec in specs[:: max(1, len(specs) // 12)]:
+    for spec in specs[:: max(1, len(specs) // 4)]:
         asm = Assembler(spec.name, listing=True)
         spec.generate(asm)
         data, expected = followed(asm)

@@ -21,6 +21,7 @@ def run_guarded(
 
 
 @pytest.mark.parametrize("case", cases_of_file() + SPLIT, ids=str)
+@pytest.mark.one_in(3)
 def test_convolution(isa: str, case: ConvCase) -> None:
     data: Data = make_data(case, integers=True)
     primitive, wanted = dnn.Primitive(proven(case, isa)), expected(case, data)
@@ -29,6 +30,7 @@ def test_convolution(isa: str, case: ConvCase) -> None:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("dst", FORMATS)
+@pytest.mark.one_in(3)
 def test_reorder(dst: str) -> None:
     dims = (5, 17, 3, 9)
     values = np.arange(1, 1 + np.prod(dims), dtype=np.float32).reshape(dims)

@@ -65,6 +65,7 @@ CONVOLUTIONS = ("mb2ic20ih7oc24kh3sh2ph1", "mb1ic9ih6oc33kh1", "g19mb2ic19ih7oc1
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("text", CONVOLUTIONS)
+@pytest.mark.one_in(2)
 def test_convolutions(level: str, text: str, dtype: dnn.DataType) -> None:
     for tag in ("any", "nhwc", "nchw"):
         desc, arrays, wanted = of_data.gradient(text, tag, tag)
@@ -160,6 +161,7 @@ DEPTHWISE = (
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("text", DEPTHWISE)
+@pytest.mark.one_in(5)
 def test_depthwise_weights(level: str, text: str, dtype: dnn.DataType) -> None:
     """Read as they are: rows in pairs where the level multiplies pairs, with one left or none, else widened."""
     own = "avx512_core" if dtype != dnn.bf16 and level != "avx2" else level
@@ -207,6 +209,7 @@ def test_local_response_norm(level: str, tag: str, dtype: dnn.DataType) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("tag", of_resampling.TAGS[:3])
+@pytest.mark.one_in(2)
 def test_resampling(level: str, tag: str, dtype: dnn.DataType) -> None:
     for inner, outer in of_resampling.SIZES:
         for alg in ("nearest", "linear"):
@@ -219,6 +222,7 @@ def test_resampling(level: str, tag: str, dtype: dnn.DataType) -> None:
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("tag", of_pooling.TAGS)
 @sampled
+@pytest.mark.one_in(3)
 def test_pooling(level: str, tag: str, dtype: dnn.DataType, every: bool) -> None:
     kinds = [(places, wide) for wide in WIDE for places in (dnn.s32, dnn.u8)]
     for number, shape in enumerate(of_pooling.SHAPES):

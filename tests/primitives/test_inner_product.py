@@ -94,6 +94,7 @@ def check(desc: object, reference: Reference, ops: list[dnn.Eltwise], engine: dn
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.one_in(5)
 def test_results(isa: str, case: tuple[tuple[int, int, int, tuple[int, ...]], str, str]) -> None:
     for desc, reference, ops in descriptions(*case):
         check(desc, reference, ops, dnn.Engine(isa=isa, threads=1))

@@ -55,6 +55,7 @@ def case(alg: Any, dims: Any, size: int, beta: float, tag: str, kept: bool) -> A
 
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("of", CASES, ids=str)
+@pytest.mark.one_in(3)
 def test_definition(isa: str, of: Any, tag: str) -> None:
     for kept in (True, False):
         pd = check(*case(*of, tag, kept)[:3], isa, case(*of, tag, kept)[3])

@@ -152,6 +152,7 @@ def test_every_thread_count_gives_the_same_bytes(isa: str, case: MatmulCase) -> 
 
 
 @pytest.mark.parametrize("case", [*CASES, *EMPTY], ids=str)
+@pytest.mark.one_in(3)
 def test_guard_pages(isa: str, case: MatmulCase) -> None:
     """Every tensor ends, then starts, at an unmapped page; inputs are read-only."""
     pd = planned(case, isa)

@@ -32,6 +32,7 @@ AVX512 = dnn.Engine(isa="avx512_core", threads=2, l2_bytes=1 << 20)
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.one_in(3)
 def test_directions_and_layers(kind: type, direction: str) -> None:
     for layers, states, sizes in ((1, True, (3, 1, 5, 21)), (2, False, (4, 7, 9, 17)), (3, True, (2, 2, 8, 8))):
         for prop_kind in (dnn.PropKind.forward_inference, TRAINING):
@@ -68,6 +69,7 @@ def test_many_sizes(kind: type) -> None:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.one_in(3)
 def test_sequences_of_different_lengths(kind: type, direction: str) -> None:
     """Padded, in any order; and if sorted, concatenated: the same numbers as one sequence at a time."""
     for layers, states, lengths in ((1, True, (3, 1, 4, 2)), (2, True, (4, 3, 3, 1))):

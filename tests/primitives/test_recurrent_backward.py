@@ -44,6 +44,7 @@ FINAL = ("diff_dst_iter", "diff_dst_iter_c")
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.one_in(3)
 def test_directions_and_layers(kind: type, direction: str) -> None:
     for layers, states, sizes in ((1, True, (3, 1, 5, 21)), (2, False, (4, 3, 9, 17))):
         forward = describe(kind, sizes, layers, direction, states, states)
@@ -119,6 +120,7 @@ def rows_of(array: Array, lengths: tuple[int, ...]) -> Array:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.one_in(3)
 def test_sequences_of_different_lengths(kind: type, direction: str) -> None:
     """Concatenated, which is how they are trained: the gradients of padded ones."""
     for layers, states, lengths in ((1, True, (5, 3, 3, 1)), (2, False, (4, 4, 2, 2))):
@@ -144,6 +146,7 @@ def test_sequences_of_different_lengths(kind: type, direction: str) -> None:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", CELLS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.one_in(3)
 def test_padded_sequences(kind: type, direction: str) -> None:
     """In any order; what sources hold after an end counts as nothing, even NaN."""
     layers, lengths = (1, (1, 4, 2)) if direction in (LEFT2RIGHT, SUM) else (2, (3, 1, 3))

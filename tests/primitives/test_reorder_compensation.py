@@ -81,6 +81,7 @@ def check(
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize(("ndims", "tag"), PLACES)
+@pytest.mark.one_in(3)
 def test_every_format(ndims: int, tag: str) -> None:
     """Masks of no dim, of all, of the first ones and of every second; source type and dims are others in turn."""
     place = TAGS[ndims].index(tag)
@@ -105,6 +106,7 @@ def test_every_mask_of_weights(tag: str, dims: tuple[int, ...], masks: Iterable[
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("sdt", TYPES.values(), ids=str)
 @pytest.mark.parametrize("which", ["", "src", "dst", "both"])
+@pytest.mark.one_in(3)
 def test_of_what_is_stored(sdt: dnn.DataType, which: str) -> None:
     """After scales, zero points, sum and saturation."""
     dims = (17, 20, 3, 3)

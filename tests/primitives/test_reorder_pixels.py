@@ -30,6 +30,7 @@ def images(
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize(("other", "byte"), list(product(TYPES, ("s8", "u8"))))
 @pytest.mark.parametrize("channels", [2, 3, 4])
+@pytest.mark.one_in(5)
 def test_every_type(other: str, byte: str, channels: int) -> None:
     for (height, width), (which, mask), total in zip(SIZES, (*SCALES, *SCALES), (0, 0, 0, 0, 0.5), strict=False):
         attr = attr_of(which, mask, (bool(mask), not mask), total)

@@ -30,6 +30,7 @@ def case(alg: Any, inner: Any, outer: Any, tag: str, coordinates: Any = "half_pi
 
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("alg", ALGS)
+@pytest.mark.one_in(5)
 def test_definition(isa: str, alg: str, tag: str) -> None:
     for inner, outer in SIZES if alg != "cubic" else [pair for pair in SIZES if len(pair[0]) < 3]:
         desc, arrays, wanted, error = case(alg, inner, outer, tag)

@@ -76,6 +76,7 @@ def check(desc: dnn.Shuffle, threads: int = 1) -> None:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("tag", TAGS)
 @pytest.mark.parametrize("dtype", UNITS)
+@pytest.mark.one_in(2)
 def test_every_layout(dtype: str, tag: str) -> None:
     """Every problem; all of its groups with one type of each layout, with the others one in turn."""
     place = UNITS.index(dtype) + TAGS.index(tag)

@@ -47,6 +47,7 @@ def wanted(values: Any, dtype: dnn.DataType) -> Any:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("dst", TYPES, ids=str)
 @pytest.mark.parametrize("src", TYPES, ids=str)
+@pytest.mark.one_in(5)
 def test_pairs_of_types(src: dnn.DataType, dst: dnn.DataType) -> None:
     """Rounded once to the type of dst, in the loop and in tails, with an operand of each type."""
     for count, other in ((1, dnn.f32), (5, dnn.u8), (37, src), (203, dnn.bf16), (9000, dst)):
