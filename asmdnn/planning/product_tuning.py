@@ -60,6 +60,11 @@ class ProductTuning:
     # 8 rows times 1024x1024 are 1.14x, times 4096x1024 1.38x faster where weights lie
     block_ahead: int = 8  # rows of the block that a packing kernel prefetches
     weights_share: int = 8  # of L2: weights that stay there whatever the order of tiles
+    # A dst of so many L2s is written along its rows, and each tile of rows reads all weights, up to so many L2s: panels
+    # of columns would touch a page a row.  384 rows times 64x3000 run 1.37x faster, times 192x3000 1.13x, 1000
+    # times 64x1536 1.3x, 2000 times 16x2000 1.8x; 384 times 384x3072 0.98 to 1.0x, 128 times 256x3072 would be 0.92x.
+    far_dst_l2: float = 3.5
+    along_rows_l2: float = 8.0
     stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead,
     memory_stream_bytes: int = 1024  # and so far if they come from memory,
     memory_weights_bytes: int = 24 << 20  # as so many do

@@ -67,6 +67,8 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"split_cycles": 10}, matmul(4, 512, 32)),
     ("products", {"memory_stream_bytes": 256}, packed(1, 4096, 2048)),
     ("products", {"memory_stream_bytes": 256, "memory_weights_bytes": 1 << 20}, packed(1, 1024, 1024)),
+    ("products", {"along_rows_l2": 0.125}, packed(384, 64, 3072)),
+    ("products", {"far_dst_l2": 99.0}, packed(384, 64, 3072)),
     ("convolution", {"panel_share": 64}, convolution(14)),
     ("convolution", {"strip_pixels": 7}, convolution(7)),
     ("convolution", {"written_out": 1, "round_records": 8}, convolution(14)),

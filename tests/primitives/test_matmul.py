@@ -261,3 +261,24 @@ def test_rows_that_alias_are_copied(isa: str) -> None:
     check(with_panels, isa, threads=2)
     huge = dnn.MatMul(*(dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((1 << 15, 1024), (1024, 512), (1 << 15, 512))))
     assert "copying_tiles" not in dnn.primitive_desc(huge, engine=dnn.Engine(isa=isa)).implementation
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n", "along"),
+    [
+        (384, 64, 3072, True),
+        (1000, 192, 1536, True),
+        (2000, 16, 2000, True),
+        (128, 64, 3072, False),
+        (384, 1000, 4096, False),
+    ],
+)
+def test_a_large_dst_is_written_along_its_rows(m: int, k: int, n: int, along: bool) -> None:
+    """Where weights are few enough to be read for each tile of rows: columns would touch a page for each row."""
+    src, weights, dst = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((m, k), (k, n), (m, n)))
+    engine = dnn.Engine(isa="avx2", threads=1, l2_bytes=512 << 10, machine="zen3")
+    plan = dnn.primitive_desc(dnn.MatMul(src, weights, dst), engine=engine).plan
+    phase = plan.phases[0]
+    at = phase.records[: n // 16, 1 + [view.buffer for view in phase.arguments].index("dst")]
+    assert plan.implementation == "tiles:avx2"
+    assert bool((np.diff(at) == 64).all()) == along

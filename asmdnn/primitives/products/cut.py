@@ -94,12 +94,11 @@ class Cut:
         return self.p.weights.element_bytes * self.width
 
 
-def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]]) -> Cut:
+def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], along_rows: bool) -> Cut:
     """Cut a product into tiles of a block, summed over these ranges of k."""
     x, tuning, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
     sizes, groups = balanced(p.m, block.rows), -(-p.n // width)
-    if tuning.weights_share * x.element_bytes * depth * p.n <= target.l2_bytes:
-        # Weights stay in L2 in any order, so dst is written along its rows.
+    if along_rows:
         order = TileOrder(groups, len(sizes))
     else:
         read = (p.src.element_bytes * p.m * depth, x.element_bytes * depth * width)
@@ -127,6 +126,16 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
         items=items,
         prefetch=prefetch,
     )
+
+
+def writes_along_rows(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether weights stay in L2 in any order, or dst is so large that it pays to read them again for each tile."""
+    tuning, depth = target.products, ranges[0][1]
+    weights_bytes = p.weights.element_bytes * depth * p.n
+    if tuning.weights_share * weights_bytes <= target.l2_bytes:
+        return True
+    far = p.dst.element_bytes * p.m * p.n >= tuning.far_dst_l2 * target.l2_bytes
+    return far and depth == p.k and weights_bytes <= tuning.along_rows_l2 * target.l2_bytes and not target.tiled
 
 
 def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]:
