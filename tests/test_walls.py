@@ -196,6 +196,20 @@ def test_calls_name_what_they_pass() -> None:
     assert not found, "\n".join(found)
 
 
+def positional_specs(source: str) -> list[str]:
+    """Those whose fields are given by place."""
+    classes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef) and node.decorator_list]
+    made = [(each.name, ast.unparse(each.decorator_list[0])) for each in classes if each.name.endswith("Spec")]
+    return [name for name, decorator in made if "dataclass" in decorator and "kw_only=True" not in decorator]
+
+
+def test_fields_of_specs_have_names_where_they_are_made() -> None:
+    """Numbers that stand side by side say which is which."""
+    assert not [(named(path), specs) for path in FILES if (specs := positional_specs(path.read_text()))]
+    assert positional_specs("@dataclass(frozen=True)\nclass ASpec: ...\n") == ["ASpec"]
+    assert not positional_specs("@dataclass(kw_only=True)\nclass ASpec: ...\n@dataclass\nclass A: ...\n")
+
+
 # Who names bf16 in code: the type itself, a format that rounds to it, what CPUs do with it, modes of that name, and
 # files of others that have it.
 NAMES_BF16 = {

@@ -41,7 +41,7 @@ def tile(types: Types, rows: int, columns: int, depth: int, **fields: Any) -> Am
         dst_row_bytes=4 * (columns + 7),
         types=types,
     )
-    return AmxTileSpec(replace(plain, **fields))
+    return AmxTileSpec(tile=replace(plain, **fields))
 
 
 def cuts(types: Types) -> Iterator[AmxTileSpec]:
@@ -85,7 +85,7 @@ def results(types: Types) -> Iterator[AmxTileSpec]:
         scaled = BinaryOp("mul", Operand(first + 1, 4, 0, True))
         for columns in (16, 31, 35):
             spec = tile(types, 18, columns, 9, dst=dst, post_ops=(added, scaled, SumOp(0.5)))
-            yield AmxTileSpec(replace(spec.tile, operand_types=(dst, f32)))
+            yield AmxTileSpec(tile=replace(spec.tile, operand_types=(dst, f32)))
 
 
 FAMILIES = {

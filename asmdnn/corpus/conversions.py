@@ -33,12 +33,21 @@ def conversion_specs() -> Iterator[ConvertSpec | ConvertTransposeSpec]:
     for kind in ("s8", "bf16"):
         for columns in (8, 24, 136):
             steps = (size_of(kind) * columns + 3, size_of(kind)), (4 * columns, 4)
-            yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32", True), 3, columns, *steps, (0, 4), streaming=True)
-        yield ConvertSpec(REORDER_ISA, Conversion(kind, "f32"), 2, 300, (1200, size_of(kind)), (1204, 4))
+            yield ConvertSpec(
+                isa=REORDER_ISA, conversion=Conversion(kind, "f32", True), rows=3, columns=columns, src_steps=steps[0],
+                dst_steps=steps[1], scale_steps=(0, 4), streaming=True,
+            )  # fmt: skip
+        yield ConvertSpec(
+            isa=REORDER_ISA, conversion=Conversion(kind, "f32"), rows=2, columns=300, src_steps=(1200, size_of(kind)),
+            dst_steps=(1204, 4),
+        )  # fmt: skip
     for bits in ("b8", "b16", "b32"):
         size = size_of(bits)
         for count in range(1, 10):
-            yield ConvertSpec(REORDER_ISA, Conversion(bits, bits), 2, count, (size, 3 * size), (size, 5 * size))
+            yield ConvertSpec(
+                isa=REORDER_ISA, conversion=Conversion(bits, bits), rows=2, columns=count, src_steps=(size, 3 * size),
+                dst_steps=(size, 5 * size),
+            )  # fmt: skip
 
 
 def wide_conversion_specs() -> Iterator[ConvertSpec]:
@@ -49,23 +58,26 @@ def wide_conversion_specs() -> Iterator[ConvertSpec]:
         src_steps, dst_steps = ((size * (columns + i % 3), size) for size in sizes)
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 2 % 4]
         yield ConvertSpec(
-            WIDE_ISA,
-            Conversion(src, dst, *terms),
-            2,
-            columns,
-            src_steps=src_steps,
-            dst_steps=dst_steps,
-            scale_steps=scales,
-        )
+            isa=WIDE_ISA, conversion=Conversion(src, dst, *terms), rows=2, columns=columns, src_steps=src_steps,
+            dst_steps=dst_steps, scale_steps=scales,
+        )  # fmt: skip
     for src, dst in (("f32", "u8"), ("bf16", "f32")):
         sizes = (size_of(src), size_of(dst))
         steps = ((2 * sizes[0], 5 * sizes[0]), (sizes[1], 3 * sizes[1]))
-        yield ConvertSpec(WIDE_ISA, Conversion(src, dst), 2, 21, *steps)
+        yield ConvertSpec(
+            isa=WIDE_ISA, conversion=Conversion(src, dst), rows=2, columns=21, src_steps=steps[0], dst_steps=steps[1]
+        )
     for columns in (16, 144):
-        yield ConvertSpec(WIDE_ISA, Conversion("s8", "f32"), 3, columns, (columns, 1), (4 * columns, 4), streaming=True)
+        yield ConvertSpec(
+            isa=WIDE_ISA, conversion=Conversion("s8", "f32"), rows=3, columns=columns, src_steps=(columns, 1),
+            dst_steps=(4 * columns, 4), streaming=True,
+        )  # fmt: skip
     for columns in (32, 83, 400):
         steps = (4 * columns + 4, 4), (2 * columns + 2, 2)
-        yield ConvertSpec("avx512_core_bf16", Conversion("f32", "bf16", columns == 83), 2, columns, *steps, (4, 0))
+        yield ConvertSpec(
+            isa="avx512_core_bf16", conversion=Conversion("f32", "bf16", columns == 83), rows=2, columns=columns,
+            src_steps=steps[0], dst_steps=steps[1], scale_steps=(4, 0),
+        )  # fmt: skip
 
 
 def wide_convert_transpose_specs() -> Iterator[ConvertTransposeSpec]:
@@ -77,9 +89,15 @@ def wide_convert_transpose_specs() -> Iterator[ConvertTransposeSpec]:
         (rows, columns), sizes = shapes[(i + i // 6) % 6], (size_of(src), size_of(dst))
         steps = (sizes[0] * (columns + i % 3), sizes[0]), (sizes[1], sizes[1] * (rows + i % 2))
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 2 % 4]
-        yield ConvertTransposeSpec(WIDE_ISA, Conversion(src, dst, *terms), rows, columns, *steps, scales)
+        yield ConvertTransposeSpec(
+            isa=WIDE_ISA, conversion=Conversion(src, dst, *terms), rows=rows, columns=columns, src_steps=steps[0],
+            dst_steps=steps[1], scale_steps=scales,
+        )  # fmt: skip
     conversion = Conversion("f32", "f32", True, True, True, 1.0, sum_factors=1200)
-    yield ConvertTransposeSpec(WIDE_ISA, conversion, 17, 16, src_steps=(64, 4), dst_steps=(4, 68), scale_steps=(0, 4))
+    yield ConvertTransposeSpec(
+        isa=WIDE_ISA, conversion=conversion, rows=17, columns=16, src_steps=(64, 4), dst_steps=(4, 68),
+        scale_steps=(0, 4),
+    )  # fmt: skip
 
 
 def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
@@ -92,20 +110,30 @@ def narrow_specs(isa: str) -> Iterator[ConvertNarrowSpec]:
         scales = ((0, 0), (4, 0), (0, 4), (8, 12))[i // 3 % 4]
         size, apart = size_of(src), i % 2 if columns > vector or i > 16 else 0
         steps = (size * (columns + apart), size), (1, rows + 3 * apart)
-        yield ConvertNarrowSpec(isa, Conversion(src, ("s8", "u8")[i % 2], *terms), rows, columns, *steps, scales)
+        yield ConvertNarrowSpec(
+            isa=isa, conversion=Conversion(src, ("s8", "u8")[i % 2], *terms), rows=rows, columns=columns,
+            src_steps=steps[0], dst_steps=steps[1], scale_steps=scales,
+        )  # fmt: skip
     for rows, columns in ((16, 2 * vector), (8, vector + 3), (37, 5)):
-        yield ConvertNarrowSpec(isa, Conversion("f32", "s8"), rows, columns, (4 * columns, 4), (1, rows))
+        yield ConvertNarrowSpec(
+            isa=isa, conversion=Conversion("f32", "s8"), rows=rows, columns=columns, src_steps=(4 * columns, 4),
+            dst_steps=(1, rows),
+        )  # fmt: skip
     for rows, columns in ((1, 2), (2, vector), (3, vector + 1), (4, 2 * vector), (5, 3), (8, vector + 3), (19, 2)):
         steps = (4 * columns + 4 * (rows % 2), 4), (2, 2 * rows)
         terms = (True, True, True) if rows == 5 else (False, False, False)
-        yield ConvertNarrowSpec(isa, Conversion("f32", "bf16", *terms), rows, columns, *steps, (4, 0))
+        yield ConvertNarrowSpec(
+            isa=isa, conversion=Conversion("f32", "bf16", *terms), rows=rows, columns=columns, src_steps=steps[0],
+            dst_steps=steps[1], scale_steps=(4, 0),
+        )  # fmt: skip
     for i, (rows, zero_rows) in enumerate(((3, 1), (1, 3), (5, 3), (2, 1), (1, 1), (6, 2))):
         columns, terms = (2 * vector, vector + 3, 5)[i % 3], (True, True, True) if i == 2 else (False, False, False)
         for kind, size in (("bf16", 2), ("u8", 1)):
             steps = (4 * columns, 4), (size, size * (rows + zero_rows + i % 2))
             yield ConvertNarrowSpec(
-                isa, Conversion("f32", kind, *terms), rows, columns, *steps, (4, 0), zero_rows=zero_rows
-            )
+                isa=isa, conversion=Conversion("f32", kind, *terms), rows=rows, columns=columns, src_steps=steps[0],
+                dst_steps=steps[1], scale_steps=(4, 0), zero_rows=zero_rows,
+            )  # fmt: skip
 
 
 def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
@@ -113,19 +141,27 @@ def pixel_specs() -> Iterator[ConvertInterleaveSpec | ConvertDeinterleaveSpec]:
     plain, everything = (False, False, False), (True, True, True)
     for channels in (2, 3, 4):
         bytes_alone = Conversion("u8", "u8")
-        yield ConvertInterleaveSpec(REORDER_ISA, bytes_alone, channels, 75, (80, 1), (1, channels))
-        yield ConvertDeinterleaveSpec(REORDER_ISA, bytes_alone, 75, channels, (channels, 1), (1, 80))
+        yield ConvertInterleaveSpec(
+            isa=REORDER_ISA, conversion=bytes_alone, rows=channels, columns=75, src_steps=(80, 1),
+            dst_steps=(1, channels),
+        )  # fmt: skip
+        yield ConvertDeinterleaveSpec(
+            isa=REORDER_ISA, conversion=bytes_alone, rows=75, columns=channels, src_steps=(channels, 1),
+            dst_steps=(1, 80),
+        )  # fmt: skip
         for i, pixels in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 16, 31, 32, 33, 70)):
             other, byte = TYPES[i % len(TYPES)], ("u8", "s8")[i % 2]
             size, terms = size_of(other), everything if i % 3 == 2 or other == byte else plain
             planes, scales = (size * (pixels + i % 2), size), ((0, 0), (4, 0), (0, 4), (8, 12))[i % 4]
             to, back = Conversion(other, byte, *terms), Conversion(byte, other, *terms)
             yield ConvertInterleaveSpec(
-                REORDER_ISA, to, channels, pixels, src_steps=planes, dst_steps=(1, channels), scale_steps=scales
-            )
+                isa=REORDER_ISA, conversion=to, rows=channels, columns=pixels, src_steps=planes,
+                dst_steps=(1, channels), scale_steps=scales,
+            )  # fmt: skip
             yield ConvertDeinterleaveSpec(
-                REORDER_ISA, back, pixels, channels, src_steps=(channels, 1), dst_steps=planes[::-1], scale_steps=scales
-            )
+                isa=REORDER_ISA, conversion=back, rows=pixels, columns=channels, src_steps=(channels, 1),
+                dst_steps=planes[::-1], scale_steps=scales,
+            )  # fmt: skip
 
 
 def float8_specs(isa: str) -> Iterator[ConvertBlock]:
@@ -136,16 +172,27 @@ def float8_specs(isa: str) -> Iterator[ConvertBlock]:
         across, along = (size, 4 * size), (1, 4)
         everything = (True, True, True, 0.5)
         yield ConvertSpec(
-            isa, Conversion(other, kind, *everything), 2, columns, src_steps=wide, dst_steps=narrow, scale_steps=(0, 4)
-        )
+            isa=isa, conversion=Conversion(other, kind, *everything), rows=2, columns=columns, src_steps=wide,
+            dst_steps=narrow, scale_steps=(0, 4),
+        )  # fmt: skip
         yield ConvertSpec(
-            isa, Conversion(kind, other, *everything), 2, columns, src_steps=narrow, dst_steps=wide, scale_steps=(4, 0)
+            isa=isa, conversion=Conversion(kind, other, *everything), rows=2, columns=columns, src_steps=narrow,
+            dst_steps=wide, scale_steps=(4, 0),
+        )  # fmt: skip
+        yield ConvertNarrowSpec(
+            isa=isa, conversion=Conversion(other, kind), rows=4, columns=columns, src_steps=wide, dst_steps=along
         )
-        yield ConvertNarrowSpec(isa, Conversion(other, kind), 4, columns, wide, along)
-        yield ConvertTransposeSpec(isa, Conversion(kind, other), 4, columns, narrow, across)
+        yield ConvertTransposeSpec(
+            isa=isa, conversion=Conversion(kind, other), rows=4, columns=columns, src_steps=narrow, dst_steps=across
+        )
         if isa == REORDER_ISA:
-            yield ConvertInterleaveSpec(isa, Conversion(other, kind), 3, columns, wide, (1, 3))
-            yield ConvertDeinterleaveSpec(isa, Conversion(kind, other), columns, 3, (3, 1), (size, wide[0]))
+            yield ConvertInterleaveSpec(
+                isa=isa, conversion=Conversion(other, kind), rows=3, columns=columns, src_steps=wide, dst_steps=(1, 3)
+            )
+            yield ConvertDeinterleaveSpec(
+                isa=isa, conversion=Conversion(kind, other), rows=columns, columns=3, src_steps=(3, 1),
+                dst_steps=(size, wide[0]),
+            )  # fmt: skip
 
 
 def words_specs() -> Iterator[ConvertBlock]:
@@ -153,12 +200,22 @@ def words_specs() -> Iterator[ConvertBlock]:
     for i, src in enumerate(("u8", "s8")):
         conversion = Conversion(src, "s16")
         for columns in (*range(1, 18), 31, 32, 127, 128, 255, 256, 259):
-            yield WordsSpec(REORDER_ISA, conversion, 1 + columns % 3, columns, (columns + i, 1), (2 * columns + 4, 2))
-        yield ConvertSpec(REORDER_ISA, conversion, 3, 11, (40, 3), (60, 4))
+            yield WordsSpec(
+                isa=REORDER_ISA, conversion=conversion, rows=1 + columns % 3, columns=columns,
+                src_steps=(columns + i, 1), dst_steps=(2 * columns + 4, 2),
+            )  # fmt: skip
+        yield ConvertSpec(
+            isa=REORDER_ISA, conversion=conversion, rows=3, columns=11, src_steps=(40, 3), dst_steps=(60, 4)
+        )
         for rows, columns, zero_rows in ((3, 17, 1), (16, 9, 0), (5, 33, 3)):
             steps = (columns + 2, 1), (2, 2 * (rows + zero_rows))
-            yield ConvertNarrowSpec(REORDER_ISA, conversion, rows, columns, *steps, zero_rows=zero_rows)
-        yield ConvertDeinterleaveSpec(REORDER_ISA, conversion, 21, 3, (3, 1), (2, 60))
+            yield ConvertNarrowSpec(
+                isa=REORDER_ISA, conversion=conversion, rows=rows, columns=columns, src_steps=steps[0],
+                dst_steps=steps[1], zero_rows=zero_rows,
+            )  # fmt: skip
+        yield ConvertDeinterleaveSpec(
+            isa=REORDER_ISA, conversion=conversion, rows=21, columns=3, src_steps=(3, 1), dst_steps=(2, 60)
+        )
 
 
 def quotient_specs() -> Iterator[QuotientSpec]:
@@ -166,8 +223,10 @@ def quotient_specs() -> Iterator[QuotientSpec]:
     for src_step in (None, 0, 4):
         for dst_step in (0, 4):
             for count in (1, 5):
-                yield QuotientSpec(REORDER_ISA, count, src_step, dst_step)
-                yield QuotientSpec(REORDER_ISA, count, src_step, dst_step, -0.5)
+                yield QuotientSpec(isa=REORDER_ISA, count=count, src_step_bytes=src_step, dst_step_bytes=dst_step)
+                yield QuotientSpec(
+                    isa=REORDER_ISA, count=count, src_step_bytes=src_step, dst_step_bytes=dst_step, sum=-0.5
+                )
 
 
 def compensation_specs() -> Iterator[CompensationSpec]:
@@ -176,32 +235,49 @@ def compensation_specs() -> Iterator[CompensationSpec]:
     for dense in (1, 2, 4):
         for outputs in (*range(1, 9), 9, 16, 31, 64):
             repeats = 1 + outputs % 3
-            yield CompensationSpec(REORDER_ISA, outputs, dense, dense, repeats, dense * outputs + 3)
+            yield CompensationSpec(
+                isa=REORDER_ISA, outputs=outputs, dense=dense, src_step=dense, repeats=repeats,
+                repeat_step=dense * outputs + 3,
+            )  # fmt: skip
     for dense in (*range(2, 34), 63, 64, 127, 128, 129, 160, 287, 300):
         outputs = 1 + dense % 8
         repeats = 2 if dense <= 64 else 1
-        yield CompensationSpec(REORDER_ISA, outputs, dense, dense + 1, repeats, outputs * (dense + 1) + 7)
+        yield CompensationSpec(
+            isa=REORDER_ISA, outputs=outputs, dense=dense, src_step=dense + 1, repeats=repeats,
+            repeat_step=outputs * (dense + 1) + 7,
+        )  # fmt: skip
     for outputs in range(1, 9):
-        yield CompensationSpec(REORDER_ISA, outputs, 8, 8, 4, 64, dst_step=12)
-        yield CompensationSpec(REORDER_ISA, outputs, 4, 4, factor=1)
-        yield CompensationSpec(REORDER_ISA, outputs, 270, 270)
+        yield CompensationSpec(
+            isa=REORDER_ISA, outputs=outputs, dense=8, src_step=8, repeats=4, repeat_step=64, dst_step=12
+        )
+        yield CompensationSpec(isa=REORDER_ISA, outputs=outputs, dense=4, src_step=4, factor=1)
+        yield CompensationSpec(isa=REORDER_ISA, outputs=outputs, dense=270, src_step=270)
     for outputs in (1, 5, 8, 13):
-        yield CompensationSpec(REORDER_ISA, outputs, 1, 3, 2, 50, dst_step=20)
+        yield CompensationSpec(
+            isa=REORDER_ISA, outputs=outputs, dense=1, src_step=3, repeats=2, repeat_step=50, dst_step=20
+        )
     for outputs, repeats, step in ((32, 2, 40), (64, 8, 67), (32, 3, -35), (32, 255, 1), (32, 256, 1)):
-        yield CompensationSpec(REORDER_ISA, outputs, 1, 1, repeats, step)
+        yield CompensationSpec(isa=REORDER_ISA, outputs=outputs, dense=1, src_step=1, repeats=repeats, repeat_step=step)
 
 
 def blocks(conversion: Conversion, scales: tuple[int, int]) -> Iterator[ConvertSpec | ConvertTransposeSpec]:
     src, dst = conversion.sizes
     for columns in (1, 2, 3, 5, 7, 8, 11, 137):
         steps = (src * columns + src, src), (dst * columns + 2 * dst, dst)
-        yield ConvertSpec(REORDER_ISA, conversion, 2, columns, *steps, scales)
+        yield ConvertSpec(
+            isa=REORDER_ISA, conversion=conversion, rows=2, columns=columns, src_steps=steps[0], dst_steps=steps[1],
+            scale_steps=scales,
+        )  # fmt: skip
     yield ConvertSpec(
-        REORDER_ISA, conversion, 3, 9, src_steps=(src, 3 * src), dst_steps=(2 * dst, 6 * dst), scale_steps=scales
-    )
+        isa=REORDER_ISA, conversion=conversion, rows=3, columns=9, src_steps=(src, 3 * src),
+        dst_steps=(2 * dst, 6 * dst), scale_steps=scales,
+    )  # fmt: skip
     for rows, columns in ((8, 8), (3, 11), (13, 6), (16, 17)):
         steps = (src * columns, src), (dst, dst * rows)
-        yield ConvertTransposeSpec(REORDER_ISA, conversion, rows, columns, *steps, scales)
+        yield ConvertTransposeSpec(
+            isa=REORDER_ISA, conversion=conversion, rows=rows, columns=columns, src_steps=steps[0], dst_steps=steps[1],
+            scale_steps=scales,
+        )  # fmt: skip
 
 
 FAMILIES = {

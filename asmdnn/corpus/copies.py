@@ -14,13 +14,17 @@ def copy_specs() -> Iterator[RowsSpec]:
     """Widths around one vector and around all registers; one row and several; rows apart, touching and again."""
     for zero in (False, True):
         for row_bytes in (*range(1, 34), 63, 96, 124, 480, 508, 512, 516, 544):
-            yield RowsSpec(REORDER_ISA, 3, row_bytes, row_bytes + 12, row_bytes + 4, zero)
+            yield RowsSpec(
+                isa=REORDER_ISA, rows=3, row_bytes=row_bytes, src_step=row_bytes + 12, dst_step=row_bytes + 4, zero=zero
+            )
         for rows in (1, 2, 64):
-            yield RowsSpec(REORDER_ISA, rows, 20, 20, 20, zero)
-        yield RowsSpec(REORDER_ISA, 4, 32, 36, 200, zero)
-    yield RowsSpec(REORDER_ISA, 4, 32, 0, 32)  # the same row again and again
+            yield RowsSpec(isa=REORDER_ISA, rows=rows, row_bytes=20, src_step=20, dst_step=20, zero=zero)
+        yield RowsSpec(isa=REORDER_ISA, rows=4, row_bytes=32, src_step=36, dst_step=200, zero=zero)
+    yield RowsSpec(isa=REORDER_ISA, rows=4, row_bytes=32, src_step=0, dst_step=32)  # the same row again and again
     for row_bytes in (20, 544):
-        yield RowsSpec(REORDER_ISA, 3, row_bytes, row_bytes + 12, row_bytes + 4, in_place=True)
+        yield RowsSpec(
+            isa=REORDER_ISA, rows=3, row_bytes=row_bytes, src_step=row_bytes + 12, dst_step=row_bytes + 4, in_place=True
+        )
 
 
 def transpose_specs() -> Iterator[TransposeSpec]:
@@ -33,13 +37,16 @@ def transpose_specs() -> Iterator[TransposeSpec]:
                 for rows, columns in {(a, b), (b, a)} if a <= line else ():
                     apart = 0 if (a + b) % 2 else unit
                     yield TransposeSpec(
-                        REORDER_ISA, unit, rows, columns, unit * columns + 3 * apart, unit * rows + apart
-                    )
+                        isa=REORDER_ISA, unit_bytes=unit, rows=rows, columns=columns,
+                        src_row_bytes=unit * columns + 3 * apart, dst_row_bytes=unit * rows + apart,
+                    )  # fmt: skip
         for rows, stored in {(3, 4), (tile, 2 * tile), (tile - 1 or 1, line), (3, line), (line - 1 or 1, line)}:
             for columns in (1, tile + 1, line + 1, 2 * line + 3) if rows < stored else ():
                 apart = 0 if (rows + columns) % 2 else unit
-                steps = (unit * columns + apart, unit * stored + apart)
-                yield TransposeSpec(REORDER_ISA, unit, rows, columns, *steps, zero_rows=stored - rows)
+                yield TransposeSpec(
+                    isa=REORDER_ISA, unit_bytes=unit, rows=rows, columns=columns, src_row_bytes=unit * columns + apart,
+                    dst_row_bytes=unit * stored + apart, zero_rows=stored - rows,
+                )  # fmt: skip
     yield from by_lines(REORDER_ISA)
     yield from grouped(REORDER_ISA)
 
@@ -48,27 +55,35 @@ def by_lines(isa: str) -> Iterator[TransposeSpec]:
     """Rows that are read a line at a time: whole tiles and edges, both sides looped over, zeros."""
     sizes = ((4, 16, 35, 0), (4, 37, 16, 0), (4, 13, 18, 3), (1, 64, 70, 0), (8, 9, 8, 0))
     for unit, rows, columns, zero_rows in sizes:
-        steps = (unit * columns + unit, unit * (rows + zero_rows))
-        yield TransposeSpec(isa, unit, rows, columns, *steps, zero_rows=zero_rows, by_lines=True)
+        yield TransposeSpec(
+            isa=isa, unit_bytes=unit, rows=rows, columns=columns, src_row_bytes=unit * columns + unit,
+            dst_row_bytes=unit * (rows + zero_rows), zero_rows=zero_rows, by_lines=True,
+        )  # fmt: skip
 
 
 def grouped(isa: str) -> Iterator[TransposeSpec]:
     """Columns in groups: side by side in dst, as in blocks of input channels, and apart; tails; a loop over rows."""
     for unit, rows, group, groups in ((4, 8, 9, 4), (4, 3, 3, 8), (4, 21, 4, 4), (8, 5, 3, 4), (32, 2, 1, 2)):
         width, columns = unit * rows, group * groups
-        yield TransposeSpec(isa, unit, rows, columns, unit * columns, groups * width, group=group, group_bytes=width)
-        steps = (unit * (columns + 1), width + 2 * unit)
-        yield TransposeSpec(isa, unit, rows, columns, *steps, group=group, group_bytes=group * steps[1] + unit)
+        beside = (unit * columns, groups * width, width)
+        apart = (unit * (columns + 1), width + 2 * unit, group * (width + 2 * unit) + unit)
+        for src_row, dst_row, group_bytes in (beside, apart):
+            yield TransposeSpec(
+                isa=isa, unit_bytes=unit, rows=rows, columns=columns, src_row_bytes=src_row, dst_row_bytes=dst_row,
+                group=group, group_bytes=group_bytes,
+            )  # fmt: skip
 
 
 def wide_copy_specs() -> Iterator[RowsSpec]:
     """What 64 bytes change: rests around them, a block of the loop, zeros, and streaming."""
     for row_bytes in (8, 33, 63, 64, 65, 96, 127, 130, 508, 512, 516, 576, 1100):
-        yield RowsSpec(WIDE_ISA, 3, row_bytes, row_bytes + 12, row_bytes + 4)
+        yield RowsSpec(isa=WIDE_ISA, rows=3, row_bytes=row_bytes, src_step=row_bytes + 12, dst_step=row_bytes + 4)
     for row_bytes in (64, 1100):
-        yield RowsSpec(WIDE_ISA, 2, row_bytes, 0, row_bytes, zero=True)
+        yield RowsSpec(isa=WIDE_ISA, rows=2, row_bytes=row_bytes, src_step=0, dst_step=row_bytes, zero=True)
     for row_bytes in (64, 576, 1088):
-        yield RowsSpec(WIDE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 64, streaming=True)
+        yield RowsSpec(
+            isa=WIDE_ISA, rows=3, row_bytes=row_bytes, src_step=row_bytes + 7, dst_step=row_bytes + 64, streaming=True
+        )
 
 
 def wide_transpose_specs() -> Iterator[TransposeSpec]:
@@ -79,12 +94,20 @@ def wide_transpose_specs() -> Iterator[TransposeSpec]:
         long = ((line, 2 * line + 3), (line - 1, line), (2 * line + 3, tile + 1), (3 * line + 1, 2 * tile - 1))
         for i, (rows, columns) in enumerate(dict.fromkeys((*short, *long))):
             apart = unit * (i % 2)
-            yield TransposeSpec(WIDE_ISA, unit, rows, columns, unit * columns + 3 * apart, unit * rows + apart)
+            yield TransposeSpec(
+                isa=WIDE_ISA, unit_bytes=unit, rows=rows, columns=columns, src_row_bytes=unit * columns + 3 * apart,
+                dst_row_bytes=unit * rows + apart,
+            )  # fmt: skip
         for rows, stored in dict.fromkeys(((3, 4), (line - 1, line))):
-            steps = (unit * (line + 1), unit * stored + unit)
-            yield TransposeSpec(WIDE_ISA, unit, rows, line + 1, *steps, zero_rows=stored - rows)
-        yield TransposeSpec(WIDE_ISA, unit, line, line + 1, unit * (line + 1), LINE_BYTES, streaming=True)
-    yield TransposeSpec(WIDE_ISA, UNITS[-1], 3, 5, 160, 96)
+            yield TransposeSpec(
+                isa=WIDE_ISA, unit_bytes=unit, rows=rows, columns=line + 1, src_row_bytes=unit * (line + 1),
+                dst_row_bytes=unit * stored + unit, zero_rows=stored - rows,
+            )  # fmt: skip
+        yield TransposeSpec(
+            isa=WIDE_ISA, unit_bytes=unit, rows=line, columns=line + 1, src_row_bytes=unit * (line + 1),
+            dst_row_bytes=LINE_BYTES, streaming=True,
+        )  # fmt: skip
+    yield TransposeSpec(isa=WIDE_ISA, unit_bytes=UNITS[-1], rows=3, columns=5, src_row_bytes=160, dst_row_bytes=96)
     yield from by_lines(WIDE_ISA)
     yield from grouped(WIDE_ISA)
 

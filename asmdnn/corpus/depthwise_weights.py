@@ -20,7 +20,10 @@ def spec_of(
     """Positions side by side, of images blocked by the vector."""
     pixel, vector = dtype.size_bytes * lanes_of(isa), f32.size_bytes * lanes_of(isa)
     places = tuple(pixel * k for k in range(count))
-    return DepthwiseWeightsSpec(isa, places, segments, stride * pixel, pixel, vector, dtype=dtype, **more)
+    return DepthwiseWeightsSpec(
+        isa=isa, positions=places, segments=segments, src_step=stride * pixel, dst_step=pixel, weights_step=vector,
+        dtype=dtype, **more,
+    )  # fmt: skip
 
 
 def rows(isa: str) -> Iterator[DepthwiseWeightsSpec]:
@@ -35,7 +38,10 @@ def rows(isa: str) -> Iterator[DepthwiseWeightsSpec]:
     yield spec_of(isa, 3, (), lines=(0, 2048))
     yield spec_of(isa, 3, ())
     apart = (ColumnRun((0, 1), 0, 3), ColumnRun((0,), 3, 40))
-    yield DepthwiseWeightsSpec(isa, (-4096, 8192), apart, 1200, 600, f32.size_bytes * lanes_of(isa))
+    yield DepthwiseWeightsSpec(
+        isa=isa, positions=(-4096, 8192), segments=apart, src_step=1200, dst_step=600,
+        weights_step=f32.size_bytes * lanes_of(isa),
+    )  # fmt: skip
 
 
 def typed(dtype: DataType, isa: str) -> Iterator[DepthwiseWeightsSpec]:

@@ -9,7 +9,7 @@ from asmdnn.generators.functions.dropout import DropoutSpec
 def counts(isa: str) -> Iterator[DropoutSpec]:
     lanes = LANES[isa]
     for count in (1, lanes - 1, lanes, lanes + 3, 2 * lanes - 1, 2 * lanes, 6 * lanes, 6 * lanes + 5):
-        yield DropoutSpec(isa, count)
+        yield DropoutSpec(isa=isa, count=count)
 
 
 FAMILIES = of_levels("dropout", counts=counts)

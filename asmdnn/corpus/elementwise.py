@@ -1,6 +1,7 @@
 """The specs of element-wise blocks, and of convolution tiles with long chains: algorithms, operands, edges."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from asmdnn.corpus.conv import LANES, MOST_VECTORS, blocked, most_pixels, of_levels, plain, rounded
 from asmdnn.generators.dot.conv import ConvTileSpec
@@ -55,7 +56,10 @@ def distance(a: Operand, b: Operand) -> ExpressionOp:
 def mapped(isa: str, chain: tuple[PostOp, ...], rows: int = 1, elements: int = 5, gap: int = 3) -> ElementwiseSpec:
     """Rows `gap` elements apart."""
     row_bytes = 4 * (elements + gap)
-    return ElementwiseSpec(isa, rows, elements, Operand(0, row_bytes, 0, False), row_bytes + 8, chain)
+    return ElementwiseSpec(
+        isa=isa, rows=rows, elements=elements, src=Operand(0, row_bytes, 0, False), dst_row_bytes=row_bytes + 8,
+        chain=chain,
+    )  # fmt: skip
 
 
 def operand(argument: int, elements: int = 5, row_bytes: int | None = None) -> Operand:
@@ -84,7 +88,10 @@ def typed(isa: str) -> Iterator[TypedElementwiseSpec]:
 
     def spec(types: tuple[str, ...], elements: int, chain: tuple[PostOp, ...], rows: int = 1) -> TypedElementwiseSpec:
         src, dst = (size_of(kind) * (elements + 3) for kind in types[:2])
-        return TypedElementwiseSpec(isa, rows, elements, Operand(0, src, 0, False), dst, chain, types=types)
+        return TypedElementwiseSpec(
+            isa=isa, rows=rows, elements=elements, src=Operand(0, src, 0, False), dst_row_bytes=dst, chain=chain,
+            types=types,
+        )  # fmt: skip
 
     for kind in NUMBERS[1:]:
         yield spec((kind, kind), lanes * (INTERLEAVED + 1) + 3, (linear,))
@@ -105,8 +112,10 @@ def masked(isa: str) -> Iterator[TypedResultsSpec]:
     for rows, elements in ((1, 3), (3, lanes * INTERLEAVED + 5), (7, lanes)):
         row_bytes = 4 * (elements + 4)
         more = (Result(2, elements + 3, (*chain, BinaryOp("gt", Operand(3, 4, 0, True)))),)
-        fields = (isa, rows, elements, Operand(0, row_bytes, 0, False), row_bytes, chain)
-        yield TypedResultsSpec(*fields, types=types, more=more)
+        src = Operand(0, row_bytes, 0, False)
+        yield TypedResultsSpec(
+            isa=isa, rows=rows, elements=elements, src=src, dst_row_bytes=row_bytes, chain=chain, types=types, more=more
+        )
 
 
 def short_rows(isa: str) -> Iterator[ElementwiseSpec]:
@@ -117,7 +126,10 @@ def short_rows(isa: str) -> Iterator[ElementwiseSpec]:
     for rows, vectors in ((INTERLEAVED, 1), (2 * INTERLEAVED + 1, 1), (4, 2)):
         yield mapped(isa, chain, rows, vectors * lanes, 0)
     dense = Operand(0, 4 * lanes, 0, False)
-    yield ElementwiseSpec(isa, INTERLEAVED + 2, lanes, dense, 4 * lanes, (BinaryOp("add", same),), streaming=True)
+    yield ElementwiseSpec(
+        isa=isa, rows=INTERLEAVED + 2, elements=lanes, src=dense, dst_row_bytes=4 * lanes,
+        chain=(BinaryOp("add", same),), streaming=True,
+    )  # fmt: skip
 
 
 def shapes(isa: str) -> Iterator[ElementwiseSpec]:
@@ -138,7 +150,10 @@ def shapes(isa: str) -> Iterator[ElementwiseSpec]:
         yield mapped(isa, (BinaryOp("mul", element), SUM), 3, 2 * lanes + 1)
         yield mapped(isa, (BinaryOp("sub", operand(2, row_bytes=row_bytes)),), 3, 2 * lanes + 1)
         src = Operand(0, row_bytes, 0, True)
-        yield ElementwiseSpec(isa, 3, lanes + 2, src, 4 * (lanes + 2), (BinaryOp("add", operand(2, lanes + 2)),))
+        yield ElementwiseSpec(
+            isa=isa, rows=3, elements=lanes + 2, src=src, dst_row_bytes=4 * (lanes + 2),
+            chain=(BinaryOp("add", operand(2, lanes + 2)),),
+        )  # fmt: skip
 
 
 def post_ops(first: int, lanes: int) -> Iterator[tuple[PostOp, ...]]:
@@ -174,10 +189,16 @@ def cells(isa: str) -> Iterator[SeveralResultsSpec]:
         state = (eltwise("logistic"), BinaryOp("mul", operand(3, elements)), BinaryOp("add", operand(4, elements)))
         output = (*state, eltwise("tanh"), BinaryOp("mul", operand(5, elements)))
         base = mapped(isa, state, rows, elements)
-        fields = (base.isa, base.rows, base.elements, base.src, base.dst_row_bytes)
-        yield SeveralResultsSpec(*fields, state, more=(Result(2, row_bytes, output),))
+        fields: dict[str, Any] = {
+            "isa": isa,
+            "rows": rows,
+            "elements": elements,
+            "src": base.src,
+            "dst_row_bytes": base.dst_row_bytes,
+        }
+        yield SeveralResultsSpec(**fields, chain=state, more=(Result(2, row_bytes, output),))
         more = (Result(2, row_bytes, (SUM, ReluOp(0.0))), Result(3, row_bytes + 16, ()))
-        yield SeveralResultsSpec(*fields, (SUM, BinaryOp("max", operand(4, elements))), more=more)
+        yield SeveralResultsSpec(**fields, chain=(SUM, BinaryOp("max", operand(4, elements))), more=more)
 
 
 def maps_with_chains(isa: str) -> Iterator[ElementwiseSpec]:

@@ -46,7 +46,7 @@ def files() -> list[str]:
 def specs_of(file: str) -> tuple[Spec, ...]:
     """What a file states, each spec once; of this one, `families`, what belongs to no family."""
     if file == "families":
-        ceilings = (spec(isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
+        ceilings = (spec(isa=isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
         return (*executors(), *ceilings, ClockSpec())
     stated: Families = importlib.import_module(f"{package.__name__}.{file}").FAMILIES
     return tuple(dict.fromkeys(spec for specs in stated.values() for spec in specs()))
@@ -67,7 +67,7 @@ def executors() -> Iterator[ExecutorSpec]:
     vectors = max(max(v.most_pixels) for v in VECTORS.values())
     of_tiles = len(conv_shape.ARGUMENTS) + len(conv_shape.vectors_of_dst(vectors))
     most = max(of_tiles, len(matmul_shape.ARGUMENTS)) + len(CHAIN_TENSORS) + MAX_POST_OPS
-    return map(ExecutorSpec, range(1, most + 1))
+    return (ExecutorSpec(arguments=arguments) for arguments in range(1, most + 1))
 
 
 @lru_cache

@@ -13,12 +13,14 @@ def gather_specs() -> Iterator[GatherSpec]:
         for gap, index_step in ((0, 4), (12, 8)):
             count = 5 if row_bytes <= 64 else 3
             yield GatherSpec(
-                GATHER_ISA, count, 3, row_bytes, src_step=row_bytes + gap, dst_step=row_bytes + 2 * gap,
-                index_step=index_step,
+                isa=GATHER_ISA, count=count, limit=3, row_bytes=row_bytes, src_step=row_bytes + gap,
+                dst_step=row_bytes + 2 * gap, index_step=index_step,
             )  # fmt: skip
     for count in (1, 2, 3, 4, 8, 9):
-        yield GatherSpec(GATHER_ISA, count, 1, 4, src_step=4, dst_step=4, index_step=4)
-        yield GatherSpec(GATHER_ISA, count, min(count, 7), 20, src_step=28, dst_step=20, index_step=12)
+        yield GatherSpec(isa=GATHER_ISA, count=count, limit=1, row_bytes=4, src_step=4, dst_step=4, index_step=4)
+        yield GatherSpec(
+            isa=GATHER_ISA, count=count, limit=min(count, 7), row_bytes=20, src_step=28, dst_step=20, index_step=12
+        )
 
 
 FAMILIES = {f"gather-{GATHER_ISA}": gather_specs}

@@ -23,14 +23,9 @@ def joined_rows(isa: str, lanes: int) -> Iterator[ConvertSpec]:
             rows = of_src * (columns + 3 - 3 * touches[0]), of_dst * (columns + 3 - 3 * touches[1])
             conversion = Conversion(src, dst, i % 4 == 0, i % 5 == 0, i % 7 == 0)
             spec = ConvertSpec(
-                isa,
-                conversion,
-                turn * (1 + i % 2),
-                columns,
-                src_steps=(rows[0], of_src),
-                dst_steps=(rows[1], of_dst),
-                joins=True,
-            )
+                isa=isa, conversion=conversion, rows=turn * (1 + i % 2), columns=columns, src_steps=(rows[0], of_src),
+                dst_steps=(rows[1], of_dst), joins=True,
+            )  # fmt: skip
             if spec.fits_joined:
                 yield spec
 

@@ -62,7 +62,7 @@ def regrouped(specs: Iterator[MatmulTileSpec], isa: str, types: Types) -> Iterat
             depth = max(0, tile.depth * types.group - cut)
             rows = min(tile.rows, blocks_of(types, isa)[next(n for n in blocks_of(types, isa) if n >= tile.vectors)])
             padded = tile.padded or types == S16S8
-            yield MatmulTileSpec(replace(tile, isa=isa, types=types, depth=depth, rows=rows, padded=padded))
+            yield MatmulTileSpec(tile=replace(tile, isa=isa, types=types, depth=depth, rows=rows, padded=padded))
 
 
 def _of(family: Callable[[str], Iterator[MatmulTileSpec]]) -> Callable[[str, Types], Iterator[MatmulTileSpec]]:
@@ -84,12 +84,17 @@ def results(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
         chain = (added, scaled, SumOp(0.5))
         for columns in (1, lanes, 2 * lanes - 1):
             shape = matmul.tile(isa, 2, columns, 3 * types.group, types=types, dst=dst, post_ops=chain)
-            yield MatmulTileSpec(replace(shape.tile, operand_types=(dst, f32)))
+            yield MatmulTileSpec(tile=replace(shape.tile, operand_types=(dst, f32)))
 
 
 def vectors(isa: str, types: Types) -> Iterator[GemvSpec | SkinnySpec]:
     """Few rows of src and plain weights: columns around a chunk, depths around groups and passes."""
-    lanes, group, passed = lanes_of(isa), types.group, GemvSpec(isa, 1, 1, 0, 0, types).pass_groups * types.group
+    lanes, group, passed = (
+        lanes_of(isa),
+        types.group,
+        GemvSpec(isa=isa, columns=1, depth=1, src_depth_bytes=0, weights_row_bytes=0, types=types).pass_groups
+        * types.group,
+    )
     columns = (1, lanes - 1, lanes, 3 * lanes + 1, 4 * lanes, 4 * lanes + 3, 9 * lanes - 1)
     depths = (1, group, group + 1, passed - 1, 3 * passed + 1)
     for number, (count, depth) in enumerate(product(columns, depths)):
@@ -97,22 +102,18 @@ def vectors(isa: str, types: Types) -> Iterator[GemvSpec | SkinnySpec]:
             continue
         size = types.weights.size_bytes
         row_bytes = size * (count + 2)
-        yield GemvSpec(isa, count, depth, (GROUP_BYTES, 24)[number % 2], row_bytes, types)
+        yield GemvSpec(
+            isa=isa, columns=count, depth=depth, src_depth_bytes=(GROUP_BYTES, 24)[number % 2],
+            weights_row_bytes=row_bytes, types=types,
+        )  # fmt: skip
         rows = 2 + number % 3
         if vectors_at_once(types, isa, rows):
             dst_bytes = types.sums.size_bytes * (count + 1)
             src_bytes = GROUP_BYTES * (depth + 3)
             yield SkinnySpec(
-                isa,
-                rows,
-                count,
-                depth,
-                src_row_bytes=src_bytes,
-                src_depth_bytes=GROUP_BYTES,
-                weights_row_bytes=row_bytes,
-                dst_row_bytes=dst_bytes,
-                types=types,
-            )
+                isa=isa, rows=rows, columns=count, depth=depth, src_row_bytes=src_bytes, src_depth_bytes=GROUP_BYTES,
+                weights_row_bytes=row_bytes, dst_row_bytes=dst_bytes, types=types,
+            )  # fmt: skip
 
 
 def dots(isa: str, types: Types) -> Iterator[DotsSpec]:
@@ -120,10 +121,13 @@ def dots(isa: str, types: Types) -> Iterator[DotsSpec]:
     lanes, size = lanes_of(isa) * types.group, types.weights.size_bytes
     for rows in (1, 5):
         for depth in (1, lanes - 1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 5 * lanes - 1):
-            yield DotsSpec(isa, rows, depth, size * (depth + 3), types)
+            yield DotsSpec(isa=isa, rows=rows, depth=depth, src_row_bytes=size * (depth + 3), types=types)
     step = types.src.size_bytes * (2 * lanes + 8)
     for columns in range(2, columns_at_once(types, isa) + 1):
-        few = DotsSpec(isa, 7, 2 * lanes + 3, size * (2 * lanes + 4), types, columns=columns, column_bytes=step)
+        few = DotsSpec(
+            isa=isa, rows=7, depth=2 * lanes + 3, src_row_bytes=size * (2 * lanes + 4), types=types, columns=columns,
+            column_bytes=step,
+        )  # fmt: skip
         yield few
         yield replace(few, dst_column_bytes=40)
 
@@ -146,15 +150,9 @@ def packs(isa: str, types: Types) -> Iterator[PackSpec]:
     for number, columns in enumerate((1, lanes - 1, lanes, 2 * lanes + 1, 6 * lanes, 8 * lanes, 9 * lanes - 2)):
         depth = 1 + number % (2 * types.group)
         spec = PackSpec(
-            isa,
-            depth,
-            columns,
-            size * (columns + 5),
-            panel_vectors=1 + number % 2,
-            panel_bytes=64 * lanes + 64,
-            prefetch_rows=number % 3,
-            types=types,
-        )
+            isa=isa, depth=depth, columns=columns, row_bytes=size * (columns + 5), panel_vectors=1 + number % 2,
+            panel_bytes=64 * lanes + 64, prefetch_rows=number % 3, types=types,
+        )  # fmt: skip
         yield spec
         if columns <= most_summed(isa, types):
             yield replace(spec, depth=depth + types.group, sums=True)
@@ -164,8 +162,8 @@ def starts(isa: str) -> Iterator[StartVectorSpec]:
     """Tails, whole vectors, one turn of the loop and several."""
     lanes = lanes_of(isa)
     for count in (*range(1, lanes + 2), 4 * lanes, 4 * lanes + 1, 11 * lanes - 1):
-        yield StartVectorSpec(isa, count)
-        yield StartVectorSpec(isa, count, 128)
+        yield StartVectorSpec(isa=isa, count=count)
+        yield StartVectorSpec(isa=isa, count=count, shift=128)
 
 
 def conv_tiles(isa: str, types: Types) -> Iterator[ConvTileSpec]:

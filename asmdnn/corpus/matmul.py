@@ -43,7 +43,7 @@ def tile(isa: str, rows: int, columns: int, depth: int = 3, **fields: Any) -> Ma
         padded=False,
         dst_row_bytes=4 * (columns + 7),
     )
-    return MatmulTileSpec(replace(plain, **fields))
+    return MatmulTileSpec(tile=replace(plain, **fields))
 
 
 def panels(isa: str, vectors: int = 2) -> dict[str, Any]:
@@ -103,9 +103,17 @@ def packs(isa: str) -> Iterator[PackSpec]:
     """Columns around vectors, panels, and what is on its way at a time; rows that are no multiple of lines apart."""
     lanes = LANES[isa]
     for columns in (1, lanes - 1, lanes, 2 * lanes + 1, 6 * lanes, 8 * lanes, 9 * lanes - 2):
-        yield PackSpec(isa, 3, columns, 4 * (columns + 5), 2, 24 * lanes + 64, prefetch_rows=2)
-    yield PackSpec(isa, 1, 3 * lanes, 64 * lanes, 2, 512 * lanes, prefetch_rows=8)
-    yield PackSpec(isa, 9, 3 * lanes - 1, 12 * lanes, 1, 36 * lanes)
+        yield PackSpec(
+            isa=isa, depth=3, columns=columns, row_bytes=4 * (columns + 5), panel_vectors=2,
+            panel_bytes=24 * lanes + 64, prefetch_rows=2,
+        )  # fmt: skip
+    yield PackSpec(
+        isa=isa, depth=1, columns=3 * lanes, row_bytes=64 * lanes, panel_vectors=2, panel_bytes=512 * lanes,
+        prefetch_rows=8,
+    )  # fmt: skip
+    yield PackSpec(
+        isa=isa, depth=9, columns=3 * lanes - 1, row_bytes=12 * lanes, panel_vectors=1, panel_bytes=36 * lanes
+    )
 
 
 def items(isa: str) -> Iterator[MatmulTileSpec]:
@@ -122,8 +130,10 @@ def vectors(isa: str) -> Iterator[GemvSpec]:
     lanes = LANES[isa]
     for columns in (1, lanes - 1, lanes, 3 * lanes + 1, 4 * lanes, 4 * lanes + 1, 9 * lanes - 1, 12 * lanes):
         for depth in (1, 7, 8, 9, 24, 27):
-            yield GemvSpec(isa, columns, depth, 4, 4 * (columns + 2))
-    yield GemvSpec(isa, 5 * lanes, 11, 40, 20 * lanes)
+            yield GemvSpec(
+                isa=isa, columns=columns, depth=depth, src_depth_bytes=4, weights_row_bytes=4 * (columns + 2)
+            )
+    yield GemvSpec(isa=isa, columns=5 * lanes, depth=11, src_depth_bytes=40, weights_row_bytes=20 * lanes)
 
 
 def skinny(isa: str) -> Iterator[SkinnySpec]:
@@ -132,25 +142,13 @@ def skinny(isa: str) -> Iterator[SkinnySpec]:
     for rows in (2, 3, 4):
         for columns, depth in ((1, 8), (2 * lanes + 1, 7), (4 * lanes, 9), (9 * lanes - 1, 17)):
             yield SkinnySpec(
-                isa,
-                rows,
-                columns,
-                depth,
-                src_row_bytes=4 * (depth + 3),
-                src_depth_bytes=4,
-                weights_row_bytes=4 * (columns + 2),
-                dst_row_bytes=4 * (columns + 1),
-            )
+                isa=isa, rows=rows, columns=columns, depth=depth, src_row_bytes=4 * (depth + 3), src_depth_bytes=4,
+                weights_row_bytes=4 * (columns + 2), dst_row_bytes=4 * (columns + 1),
+            )  # fmt: skip
     yield SkinnySpec(
-        isa,
-        2,
-        5 * lanes,
-        11,
-        src_row_bytes=4,
-        src_depth_bytes=40,
-        weights_row_bytes=20 * lanes,
+        isa=isa, rows=2, columns=5 * lanes, depth=11, src_row_bytes=4, src_depth_bytes=40, weights_row_bytes=20 * lanes,
         dst_row_bytes=24 * lanes,
-    )
+    )  # fmt: skip
 
 
 def dots(isa: str) -> Iterator[DotsSpec]:
@@ -158,10 +156,13 @@ def dots(isa: str) -> Iterator[DotsSpec]:
     lanes = LANES[isa]
     for rows in (1, 3, 4, 5, 8):
         for depth in (1, lanes, lanes + 1, 2 * lanes, 2 * lanes + 3, 5 * lanes - 1, 6 * lanes):
-            yield DotsSpec(isa, rows, depth, 4 * (depth + 3))
+            yield DotsSpec(isa=isa, rows=rows, depth=depth, src_row_bytes=4 * (depth + 3))
     for columns in range(2, columns_at_once(F32, isa) + 1):
         for depth in (1, 2 * lanes, 3 * lanes + 1):
-            few = DotsSpec(isa, 7, depth, 4 * (depth + 3), columns=columns, column_bytes=4 * (depth + 2))
+            few = DotsSpec(
+                isa=isa, rows=7, depth=depth, src_row_bytes=4 * (depth + 3), columns=columns,
+                column_bytes=4 * (depth + 2),
+            )  # fmt: skip
             yield few
             yield replace(few, dst_column_bytes=40)
 
@@ -170,12 +171,9 @@ def outer(isa: str, rows: int, columns: int, depth: int = 2, **fields: Any) -> O
     """Row-major operands with gaps after the rows; weights are not padded, dst's rows are aligned."""
     vector_bytes = 4 * LANES[isa]
     spec = OuterSpec(
-        **with_gaps(isa, rows, columns, depth),
-        panel_vectors=CHUNK,
-        panel_bytes=CHUNK * vector_bytes,
-        padded=False,
+        **with_gaps(isa, rows, columns, depth), panel_vectors=CHUNK, panel_bytes=CHUNK * vector_bytes, padded=False,
         dst_row_bytes=(-(-4 * columns // vector_bytes) + 1) * vector_bytes,
-    )
+    )  # fmt: skip
     return replace(spec, **fields)
 
 
@@ -213,9 +211,9 @@ def counted(isa: str) -> Iterator[CountedTileSpec]:
     for vectors, most in blocks_of(F32, isa).items():
         for rows in sorted({*range(1, min(5, most)), most}):
             fields = {**panels(isa, vectors), "src_row_bytes": 400, "dst_row_bytes": 68 * lanes}
-            yield CountedTileSpec(tile(isa, rows, vectors * lanes - rows % 2, 5 + 4 * rows, **fields).tile)
+            yield CountedTileSpec(tile=tile(isa, rows, vectors * lanes - rows % 2, 5 + 4 * rows, **fields).tile)
     for depth in (1, 7, 8, 9, 24):
-        yield CountedTileSpec(tile(isa, 5, lanes - 1, depth, **panels(isa), dst_row_bytes=4000).tile)
+        yield CountedTileSpec(tile=tile(isa, 5, lanes - 1, depth, **panels(isa), dst_row_bytes=4000).tile)
 
 
 FAMILIES = {

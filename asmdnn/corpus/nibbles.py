@@ -12,7 +12,7 @@ def pieces(isa: str) -> Iterator[NibblesSpec]:
     for packs in (True, False):
         for signed in (True, False):
             for count in (1, lanes, 9 * lanes + 3):
-                yield NibblesSpec(isa, count, signed, packs)
+                yield NibblesSpec(isa=isa, count=count, signed=signed, packs=packs)
 
 
 FAMILIES = of_levels("nibble-bytes", pieces=pieces)

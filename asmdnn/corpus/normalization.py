@@ -57,13 +57,23 @@ def chunks(isa: str) -> Iterator[MomentsSpec | MergeMomentsSpec]:
     lanes = LANES[isa]
     for along in ("rows", "lanes"):
         for count, elements in ((1, 1), (3, lanes + 3), (2, 9 * lanes + 2), (4, 2 * lanes)):
-            yield MomentsSpec(isa, along, count, elements, 4 * (elements + GAP), 8, divides=elements > lanes + 3)
+            yield MomentsSpec(
+                isa=isa, along=along, rows=count, elements=elements, src_row_bytes=4 * (elements + GAP),
+                dst_row_bytes=8, divides=elements > lanes + 3,
+            )  # fmt: skip
     for count, elements in ((1, 1), (7, lanes - 1), (2 * TOGETHER, lanes), (TOGETHER + 2, 6 * lanes + 1)):
-        yield MomentsSpec(isa, "rows", count, elements, 4 * elements, 4, divides=count > TOGETHER)
+        yield MomentsSpec(
+            isa=isa, along="rows", rows=count, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=4,
+            divides=count > TOGETHER,
+        )  # fmt: skip
     for count, elements in ((2 * CHAINS + 3, lanes), (5, 2 * lanes - 1)):
-        yield MomentsSpec(isa, "lanes", count, elements, 4 * elements, 0)
+        yield MomentsSpec(
+            isa=isa, along="lanes", rows=count, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=0
+        )
     for count, elements in ((1, 3), (2, lanes + 3), (5, 5 * lanes)):
-        yield MergeMomentsSpec(isa, count, elements, 4 * (elements + GAP), 8, 5, divides=count == 5)
+        yield MergeMomentsSpec(
+            isa=isa, rows=count, elements=elements, row_bytes=4 * (elements + GAP), count=8, last=5, divides=count == 5
+        )
 
 
 def typed_rows(isa: str) -> Iterator[LayerNormSpec]:
@@ -88,7 +98,10 @@ def typed_chunks(isa: str) -> Iterator[MomentsSpec]:
             ("rows", TOGETHER + 3, lanes + 1, 4),
             ("lanes", 2 * CHAINS + 1, 2 * lanes - 1, 0),
         ):
-            yield MomentsSpec(isa, along, count, elements, size_of(kind) * (elements + GAP), dst_bytes, kind=kind)
+            yield MomentsSpec(
+                isa=isa, along=along, rows=count, elements=elements, src_row_bytes=size_of(kind) * (elements + GAP),
+                dst_row_bytes=dst_bytes, kind=kind,
+            )  # fmt: skip
 
 
 FAMILIES = {

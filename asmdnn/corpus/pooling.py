@@ -20,18 +20,23 @@ def pixels(isa: str) -> Iterator[PoolPixelsSpec]:
     for elements in (1, lanes - 1, lanes, 2 * lanes, 5 * lanes + 3):
         pixel, row = 4 * elements + 4, 9 * (4 * elements + 4)
         window = (Taps(2, row), Taps(3, pixel))
-        yield PoolPixelsSpec(isa, "max", (PixelLoop(5, pixel, pixel),), window, elements=elements, pixels=4, vectors=2)
         yield PoolPixelsSpec(
-            isa, "avg", (PixelLoop(2, 2 * row, 3 * pixel), PixelLoop(2, 3 * pixel, pixel)), window, elements=elements,
-            pixels=1, vectors=3, divisor=6,
+            isa=isa, alg="max", loops=(PixelLoop(5, pixel, pixel),), window=window, elements=elements, pixels=4,
+            vectors=2,
+        )  # fmt: skip
+        yield PoolPixelsSpec(
+            isa=isa, alg="avg", loops=(PixelLoop(2, 2 * row, 3 * pixel), PixelLoop(2, 3 * pixel, pixel)), window=window,
+            elements=elements, pixels=1, vectors=3, divisor=6,
         )  # fmt: skip
         walked = (Taps(2, 0), Taps(9, row), Taps(8, pixel))
         yield PoolPixelsSpec(
-            isa, "max", (PixelLoop(1, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2
-        )
+            isa=isa, alg="max", loops=(PixelLoop(1, pixel, pixel),), window=walked[1:], elements=elements, pixels=1,
+            vectors=2,
+        )  # fmt: skip
         yield PoolPixelsSpec(
-            isa, "avg", (PixelLoop(2, pixel, pixel),), walked[1:], elements=elements, pixels=1, vectors=2, divisor=64
-        )
+            isa=isa, alg="avg", loops=(PixelLoop(2, pixel, pixel),), window=walked[1:], elements=elements, pixels=1,
+            vectors=2, divisor=64,
+        )  # fmt: skip
     yield from typed_pixels(isa)
     yield from dense_pixels(isa)
 
@@ -42,8 +47,8 @@ def typed_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
     for alg, elements in (("max_s8", lanes + 3), ("max_u8", 2 * lanes)):
         pixel = 4 * elements
         yield PoolPixelsSpec(
-            isa, alg, (PixelLoop(5, pixel, pixel),), (Taps(2, 9 * pixel), Taps(3, pixel)), elements=elements, pixels=4,
-            vectors=2,
+            isa=isa, alg=alg, loops=(PixelLoop(5, pixel, pixel),), window=(Taps(2, 9 * pixel), Taps(3, pixel)),
+            elements=elements, pixels=4, vectors=2,
         )  # fmt: skip
     for kind, size in (("bf16", 2), ("f16", 2), ("s8", 1), ("u8", 1)):
         for alg, elements in (("max", lanes - 1), ("avg", 3 * lanes + 1)):
@@ -51,8 +56,8 @@ def typed_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
             window = (Taps(2, 9 * pixel), Taps(3, pixel))
             loops = (PixelLoop(5, pixel, pixel),)
             yield PoolPixelsSpec(
-                isa, alg, loops, window, elements=elements, pixels=2, vectors=2, divisor=1 if alg == "max" else 4,
-                kind=kind,
+                isa=isa, alg=alg, loops=loops, window=window, elements=elements, pixels=2, vectors=2,
+                divisor=1 if alg == "max" else 4, kind=kind,
             )  # fmt: skip
 
 
@@ -62,17 +67,21 @@ def dense_pixels(isa: str) -> Iterator[PoolPixelsSpec]:
     dense = 4 * lanes
     for alg, divisor in (("max", 1), ("avg", 4)):
         loops, window = (PixelLoop(3, 2 * dense, dense),), (Taps(2, 7 * dense), Taps(2, dense))
-        yield PoolPixelsSpec(isa, alg, loops, window, elements=lanes, pixels=2, vectors=1, divisor=divisor, chain=CHAIN)
         yield PoolPixelsSpec(
-            isa, alg, loops, window, elements=lanes, pixels=1, vectors=1, divisor=divisor, streaming=True
-        )
-        yield PoolPixelsSpec(
-            isa, alg, (PixelLoop(1, 0, 0),), (Taps(1, 0), Taps(1, 0)), elements=16 * lanes, pixels=1, vectors=8,
-            divisor=divisor,
+            isa=isa, alg=alg, loops=loops, window=window, elements=lanes, pixels=2, vectors=1, divisor=divisor,
+            chain=CHAIN,
         )  # fmt: skip
         yield PoolPixelsSpec(
-            isa, alg, (PixelLoop(5, 0, 4 * lanes + 4),), (Taps(0, 0), Taps(2, 4)), elements=lanes + 1, pixels=2,
-            vectors=2, divisor=divisor,
+            isa=isa, alg=alg, loops=loops, window=window, elements=lanes, pixels=1, vectors=1, divisor=divisor,
+            streaming=True,
+        )  # fmt: skip
+        yield PoolPixelsSpec(
+            isa=isa, alg=alg, loops=(PixelLoop(1, 0, 0),), window=(Taps(1, 0), Taps(1, 0)), elements=16 * lanes,
+            pixels=1, vectors=8, divisor=divisor,
+        )  # fmt: skip
+        yield PoolPixelsSpec(
+            isa=isa, alg=alg, loops=(PixelLoop(5, 0, 4 * lanes + 4),), window=(Taps(0, 0), Taps(2, 4)),
+            elements=lanes + 1, pixels=2, vectors=2, divisor=divisor,
         )  # fmt: skip
 
 
@@ -84,26 +93,28 @@ def indexed(isa: str) -> Iterator[PoolIndicesSpec]:
         loops = (PixelLoop(2, 14 * pixel, 3 * pixel), PixelLoop(2, 2 * pixel, pixel))
         window = (Taps(1, 0), Taps(3, 7 * pixel), Taps(2, pixel))
         yield PoolIndicesSpec(
-            isa, loops, window, (14, 2), window_numbers=(0, 7, 1), elements=elements, pixels=1, vectors=2
-        )
-        yield PoolIndicesSpec(
-            isa, (PixelLoop(5, pixel, pixel),), window, (1,), window_numbers=(0, 7, 1), elements=elements, pixels=2,
-            vectors=2,
+            isa=isa, loops=loops, window=window, loop_numbers=(14, 2), window_numbers=(0, 7, 1), elements=elements,
+            pixels=1, vectors=2,
         )  # fmt: skip
         yield PoolIndicesSpec(
-            isa, loops, window[1:], (0, 0), window_numbers=(0, 0), elements=elements, pixels=1, vectors=2, carries=True
-        )
+            isa=isa, loops=(PixelLoop(5, pixel, pixel),), window=window, loop_numbers=(1,), window_numbers=(0, 7, 1),
+            elements=elements, pixels=2, vectors=2,
+        )  # fmt: skip
         yield PoolIndicesSpec(
-            isa, (PixelLoop(5, pixel, pixel),), window[1:], (0,), window_numbers=(0, 0), elements=elements, pixels=2,
-            vectors=2, carries=True,
+            isa=isa, loops=loops, window=window[1:], loop_numbers=(0, 0), window_numbers=(0, 0), elements=elements,
+            pixels=1, vectors=2, carries=True,
+        )  # fmt: skip
+        yield PoolIndicesSpec(
+            isa=isa, loops=(PixelLoop(5, pixel, pixel),), window=window[1:], loop_numbers=(0,), window_numbers=(0, 0),
+            elements=elements, pixels=2, vectors=2, carries=True,
         )  # fmt: skip
     yield from in_windows(isa)
     for carries in (False, True):
         dense = 8 * lanes
         window = (Taps(1, 0), Taps(1, 0), Taps(2, dense))
         yield PoolIndicesSpec(
-            isa, (PixelLoop(3, 2 * dense, dense),), window, loop_numbers=(2,), window_numbers=(0, 7, 1),
-            elements=2 * lanes, pixels=1, vectors=2, carries=carries, streaming=True,
+            isa=isa, loops=(PixelLoop(3, 2 * dense, dense),), window=window, loop_numbers=(2,),
+            window_numbers=(0, 7, 1), elements=2 * lanes, pixels=1, vectors=2, carries=carries, streaming=True,
         )  # fmt: skip
 
 
@@ -114,8 +125,8 @@ def in_windows(isa: str) -> Iterator[PoolIndicesSpec]:
         pixel = 4 * elements
         taps = (Taps(3, 7 * pixel), Taps(3, pixel))
         yield PoolIndicesSpec(
-            isa, (PixelLoop(5, 2 * pixel, pixel),), taps, (0,), window_numbers=(4, 1), elements=elements, pixels=2,
-            vectors=2, places="u8",
+            isa=isa, loops=(PixelLoop(5, 2 * pixel, pixel),), window=taps, loop_numbers=(0,), window_numbers=(4, 1),
+            elements=elements, pixels=2, vectors=2, places="u8",
         )  # fmt: skip
 
 
@@ -127,12 +138,16 @@ def rows(isa: str) -> Iterator[PoolRowsSpec]:
         loops, window = (PixelLoop(2, 20 * line, 9 * line), PixelLoop(9, line, line)), (Taps(3, line),)
         divisors, half = ((6, 1), (9, width - 1)), (width + 1) // 2
         same: Any = {"width": width, "columns": 3, "dilation": 1, "before": 1}
-        yield PoolRowsSpec(isa, "max", loops, window, results=width, stride=1, **same)
-        yield PoolRowsSpec(isa, "avg", loops[1:], window, results=width, stride=1, divisors=divisors, **same)
-        yield PoolRowsSpec(isa, "max", (PixelLoop(3, 2 * line, line),), window, results=half, stride=2, **same)
+        yield PoolRowsSpec(isa=isa, alg="max", loops=loops, rows=window, results=width, stride=1, **same)
         yield PoolRowsSpec(
-            isa, "avg", (PixelLoop(1, 0, 0),), (Taps(2, line),), width=width, results=half, columns=2, stride=2,
-            dilation=1, before=0, divisors=((4, half),), chain=CHAIN,
+            isa=isa, alg="avg", loops=loops[1:], rows=window, results=width, stride=1, divisors=divisors, **same
+        )
+        yield PoolRowsSpec(
+            isa=isa, alg="max", loops=(PixelLoop(3, 2 * line, line),), rows=window, results=half, stride=2, **same
+        )
+        yield PoolRowsSpec(
+            isa=isa, alg="avg", loops=(PixelLoop(1, 0, 0),), rows=(Taps(2, line),), width=width, results=half,
+            columns=2, stride=2, dilation=1, before=0, divisors=((4, half),), chain=CHAIN,
         )  # fmt: skip
     yield from special_rows(isa)
 
@@ -141,17 +156,17 @@ def special_rows(isa: str) -> Iterator[PoolRowsSpec]:
     """Streaming; long steps of a window; rows of padding alone."""
     lanes = LANES[isa]
     yield PoolRowsSpec(
-        isa, "max", (PixelLoop(2, 96 * lanes, 4 * lanes),), (), width=2 * lanes, results=lanes, columns=2, stride=2,
-        dilation=1, before=0, streaming=True,
+        isa=isa, alg="max", loops=(PixelLoop(2, 96 * lanes, 4 * lanes),), rows=(), width=2 * lanes, results=lanes,
+        columns=2, stride=2, dilation=1, before=0, streaming=True,
     )  # fmt: skip
     yield PoolRowsSpec(
-        isa, "max", (PixelLoop(1, 0, 0),), (Taps(1, 0),), width=30, results=30, columns=3, stride=1, dilation=5,
-        before=5,
+        isa=isa, alg="max", loops=(PixelLoop(1, 0, 0),), rows=(Taps(1, 0),), width=30, results=30, columns=3, stride=1,
+        dilation=5, before=5,
     )  # fmt: skip
     for alg in ("max", "avg"):
         yield PoolRowsSpec(
-            isa, alg, (PixelLoop(1, 0, 0),), (Taps(0, 0),), width=lanes + 1, results=lanes + 2, columns=2, stride=1,
-            dilation=1, before=1,
+            isa=isa, alg=alg, loops=(PixelLoop(1, 0, 0),), rows=(Taps(0, 0),), width=lanes + 1, results=lanes + 2,
+            columns=2, stride=1, dilation=1, before=1,
         )  # fmt: skip
 
 
@@ -161,8 +176,8 @@ def planes(isa: str) -> Iterator[PoolPlanesSpec]:
     for alg, chain in (("max", ()), ("avg", CHAIN)):
         for elements in (1, lanes, 4 * lanes + 3, 33 * lanes + 1, 36 * lanes):
             yield PoolPlanesSpec(
-                isa, alg, 3, elements, src_plane_bytes=4 * elements, dst_step_bytes=4, divisor=1 if alg == "max" else 8,
-                chain=chain,
+                isa=isa, alg=alg, planes=3, elements=elements, src_plane_bytes=4 * elements, dst_step_bytes=4,
+                divisor=1 if alg == "max" else 8, chain=chain,
             )  # fmt: skip
 
 

@@ -26,8 +26,9 @@ def rows(isa: str) -> Iterator[QuantizeSpec]:
             elements = groups * group
             row = size_of(kind) * (elements + (GAP if count > 1 else 0))
             yield QuantizeSpec(
-                isa, count, elements, group=group, src_row_bytes=row, factor=-8.0 if groups > 1 else 1.0, kind=kind
-            )
+                isa=isa, rows=count, elements=elements, group=group, src_row_bytes=row,
+                factor=-8.0 if groups > 1 else 1.0, kind=kind,
+            )  # fmt: skip
     assert LANES[isa] <= 16, "a group is whole vectors"
 
 
@@ -40,32 +41,21 @@ def products(isa: str) -> Iterator[QuantizedProductSpec]:
             for cut in (0, lanes - 1) if vectors == most else (1,):
                 columns, offsets = vectors * lanes - cut, bool(count % 2)
                 yield QuantizedProductSpec(
-                    isa,
-                    count,
-                    columns,
-                    vectors=vectors,
-                    depth=96,
-                    group=48,
-                    dst_row_bytes=4 * (columns + GAP),
-                    offsets=offsets,
-                )
+                    isa=isa, rows=count, columns=columns, vectors=vectors, depth=96, group=48,
+                    dst_row_bytes=4 * (columns + GAP), offsets=offsets,
+                )  # fmt: skip
     for group in (16, 128):
-        yield QuantizedProductSpec(isa, 1, lanes, vectors=PANEL_VECTORS, depth=2 * group, group=group, dst_row_bytes=0)
+        yield QuantizedProductSpec(
+            isa=isa, rows=1, columns=lanes, vectors=PANEL_VECTORS, depth=2 * group, group=group, dst_row_bytes=0
+        )
     after = (BinaryOp("add", Operand(6, 0, 0, False)), EltwiseOp("relu", 0.0, 0.0, 1.0))
     each = BinaryOp("mul", Operand(7, 4, 0, True))
     for kind in ("f32", "bf16", "f16"):
         count, columns = (1, 2 * lanes - 3) if kind == "f32" else (2, lanes - 2)
         yield QuantizedProductSpec(
-            isa,
-            count,
-            columns,
-            vectors=-(-columns // lanes),
-            depth=64,
-            group=32,
-            dst_row_bytes=size_of(kind) * columns,
-            after=(*after, each),
-            kind=kind,
-        )
+            isa=isa, rows=count, columns=columns, vectors=-(-columns // lanes), depth=64, group=32,
+            dst_row_bytes=size_of(kind) * columns, after=(*after, each), kind=kind,
+        )  # fmt: skip
 
 
 def octets(isa: str) -> Iterator[QuantizedProductSpec]:
@@ -75,16 +65,9 @@ def octets(isa: str) -> Iterator[QuantizedProductSpec]:
         for vectors in range(1, vectors_of(isa, count, 8) + 1):
             columns = vectors * lanes - vectors % 2
             yield QuantizedProductSpec(
-                isa,
-                count,
-                columns=columns,
-                vectors=vectors,
-                depth=96,
-                group=48,
-                dst_row_bytes=4 * columns,
-                offsets=bool(count % 2),
-                bits=8,
-            )
+                isa=isa, rows=count, columns=columns, vectors=vectors, depth=96, group=48, dst_row_bytes=4 * columns,
+                offsets=bool(count % 2), bits=8,
+            )  # fmt: skip
 
 
 def unpacked(isa: str) -> Iterator[UnpackedProductSpec]:
@@ -97,34 +80,19 @@ def unpacked(isa: str) -> Iterator[UnpackedProductSpec]:
             for vectors in range(1, most + 1):
                 columns, which = vectors * lanes - (vectors == most), (count + vectors) % 3
                 yield UnpackedProductSpec(
-                    isa,
-                    count,
-                    columns=columns,
-                    vectors=vectors,
-                    depth=96,
-                    group=48,
-                    src_row_bytes=4 * (96 + (GAP if count > 1 else 0)),
-                    dst_row_bytes=4 * (columns + GAP),
-                    offsets=which == 1,
-                    zero_point=2.0 ** (bits - 1) if which == 0 else 0.0,
-                    bits=bits,
-                )
+                    isa=isa, rows=count, columns=columns, vectors=vectors, depth=96, group=48,
+                    src_row_bytes=4 * (96 + (GAP if count > 1 else 0)), dst_row_bytes=4 * (columns + GAP),
+                    offsets=which == 1, zero_point=2.0 ** (bits - 1) if which == 0 else 0.0, bits=bits,
+                )  # fmt: skip
     after = (BinaryOp("add", Operand(4, 0, 0, False)), EltwiseOp("relu", 0.0, 0.0, 1.0))
     each = BinaryOp("mul", Operand(5, 4, 0, True))
     for kind in ("f32", "bf16", "f16"):
         count, columns = (1, 2 * lanes - 3) if kind == "f32" else (3, lanes - 2)
         yield UnpackedProductSpec(
-            isa,
-            count,
-            columns=columns,
-            vectors=-(-columns // lanes),
-            depth=256 if kind == "f32" else 64,
-            group=128 if kind == "f32" else 32,
-            src_row_bytes=4 * (256 if kind == "f32" else 64),
-            dst_row_bytes=size_of(kind) * columns,
-            after=(*after, each),
-            kind=kind,
-        )
+            isa=isa, rows=count, columns=columns, vectors=-(-columns // lanes), depth=256 if kind == "f32" else 64,
+            group=128 if kind == "f32" else 32, src_row_bytes=4 * (256 if kind == "f32" else 64),
+            dst_row_bytes=size_of(kind) * columns, after=(*after, each), kind=kind,
+        )  # fmt: skip
 
 
 def as_many(isa: str) -> Iterator[UnpackedProductSpec]:
@@ -140,20 +108,10 @@ def coded(isa: str) -> Iterator[UnpackedProductSpec]:
     for bits, signed in ((4, True), (4, False), (8, True)):
         for count in (1, 3):
             yield UnpackedProductSpec(
-                isa,
-                count,
-                columns=2 * lanes,
-                vectors=2,
-                depth=64,
-                group=32,
-                src_row_bytes=4 * 64,
-                dst_row_bytes=8 * lanes,
-                offsets=not signed,
-                bits=bits,
-                signed=signed,
-                in_order=True,
+                isa=isa, rows=count, columns=2 * lanes, vectors=2, depth=64, group=32, src_row_bytes=4 * 64,
+                dst_row_bytes=8 * lanes, offsets=not signed, bits=bits, signed=signed, in_order=True,
                 scales_row_bytes=0 if signed else 32 * lanes,
-            )
+            )  # fmt: skip
 
 
 def tables(isa: str) -> Iterator[UnpackedProductSpec]:
@@ -164,17 +122,9 @@ def tables(isa: str) -> Iterator[UnpackedProductSpec]:
             if not (vectors := unpacked_vectors(isa, count)):
                 continue
             yield UnpackedProductSpec(
-                isa,
-                count,
-                columns=vectors * lanes,
-                vectors=vectors,
-                depth=64,
-                group=32,
-                src_row_bytes=4 * 64,
-                dst_row_bytes=4 * vectors * lanes,
-                in_order=in_order,
-                table=table,
-            )
+                isa=isa, rows=count, columns=vectors * lanes, vectors=vectors, depth=64, group=32, src_row_bytes=4 * 64,
+                dst_row_bytes=4 * vectors * lanes, in_order=in_order, table=table,
+            )  # fmt: skip
 
 
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {

@@ -14,9 +14,14 @@ def along(isa: str) -> Iterator[ReduceSpec]:
     """One row and some, of parts of a vector, and around the turn of the loop."""
     lanes = LANES[isa]
     for elements in (1, lanes, 2 * lanes + 1, 2 * AT_ONCE * lanes + lanes + 2):
-        yield ReduceSpec(isa, "rows", "sum", 3, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=8)
+        yield ReduceSpec(
+            isa=isa, along="rows", op="sum", rows=3, elements=elements, src_row_bytes=4 * (elements + GAP),
+            dst_row_bytes=8,
+        )  # fmt: skip
     for op in NEUTRAL:
-        yield ReduceSpec(isa, "rows", op, 2, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=4)
+        yield ReduceSpec(
+            isa=isa, along="rows", op=op, rows=2, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=4
+        )
 
 
 def down(isa: str) -> Iterator[ReduceSpec]:
@@ -24,10 +29,13 @@ def down(isa: str) -> Iterator[ReduceSpec]:
     lanes = LANES[isa]
     for rows, elements in ((1, 3), (3, lanes), (2, 2 * AT_ONCE * lanes + lanes + 2)):
         yield ReduceSpec(
-            isa, "lanes", "sum", rows, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=0
-        )
+            isa=isa, along="lanes", op="sum", rows=rows, elements=elements, src_row_bytes=4 * (elements + GAP),
+            dst_row_bytes=0,
+        )  # fmt: skip
     for op in NEUTRAL:
-        yield ReduceSpec(isa, "lanes", op, 3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=0)
+        yield ReduceSpec(
+            isa=isa, along="lanes", op=op, rows=3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=0
+        )
 
 
 def functions(isa: str) -> Iterator[ReduceSpec]:
@@ -37,12 +45,12 @@ def functions(isa: str) -> Iterator[ReduceSpec]:
     for along_or_down, operand in (("rows", Operand(2, 8, 0, True)), ("lanes", Operand(2, 0, 0, False))):
         before, after = (linear, BinaryOp("sub", operand)), (BinaryOp("mul", operand), linear)
         yield ReduceSpec(
-            isa, along_or_down, "max", 3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=8,
-            before=before, after=after,
+            isa=isa, along=along_or_down, op="max", rows=3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3),
+            dst_row_bytes=8, before=before, after=after,
         )  # fmt: skip
         yield ReduceSpec(
-            isa, along_or_down, "sum", 3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3), dst_row_bytes=8,
-            before=before,
+            isa=isa, along=along_or_down, op="sum", rows=3, elements=lanes + 3, src_row_bytes=4 * (lanes + 3),
+            dst_row_bytes=8, before=before,
         )  # fmt: skip
 
 
@@ -56,17 +64,19 @@ def typed(isa: str) -> Iterator[TypedReduceSpec]:
         before = (BinaryOp("sub", Operand(2, 8, 0, True)),) if i % 2 else ()
         if kind != "f32":
             yield TypedReduceSpec(
-                isa, "rows", "sum", 3, elements=elements, src_row_bytes=row, dst_row_bytes=8, before=before, kind=kind
-            )
+                isa=isa, along="rows", op="sum", rows=3, elements=elements, src_row_bytes=row, dst_row_bytes=8,
+                before=before, kind=kind,
+            )  # fmt: skip
             yield TypedReduceSpec(
-                isa, "lanes", "max", 3, elements=elements, src_row_bytes=row, dst_row_bytes=0, kind=kind
-            )
+                isa=isa, along="lanes", op="max", rows=3, elements=elements, src_row_bytes=row, dst_row_bytes=0,
+                kind=kind,
+            )  # fmt: skip
     before = (BinaryOp("sub", Operand(2, 0, 0, False)),)
     for kind in ("u8", "bf16"):
         elements = 2 * AT_ONCE * lanes + lanes + 2
         yield TypedReduceSpec(
-            isa, "lanes", "sum", 2, elements=elements, src_row_bytes=size_of(kind) * elements, dst_row_bytes=0,
-            before=before, kind=kind,
+            isa=isa, along="lanes", op="sum", rows=2, elements=elements, src_row_bytes=size_of(kind) * elements,
+            dst_row_bytes=0, before=before, kind=kind,
         )  # fmt: skip
 
 

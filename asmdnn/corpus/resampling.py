@@ -21,21 +21,27 @@ def taps(isa: str) -> Iterator[ResampleSpec]:
         row = 7 * pixel
         two, four = (0, pixel), (0, pixel, 2 * pixel, 2 * pixel)
         for found in ((two,), ((0, row), two), ((0,), (0,)), ((0, 4 * row), (0, row), two), ((0, row), (0,))):
-            yield ResampleSpec(isa, (ResampleStep(3, pixel, 2 * pixel, 16),), found, elements, 2, pixel)
+            yield ResampleSpec(
+                isa=isa, loops=(ResampleStep(3, pixel, 2 * pixel, 16),), taps=found, elements=elements, together=2,
+                dst_pixel_bytes=pixel,
+            )  # fmt: skip
         if elements < 4 * lanes:
             cubic = (0, 0, row, 2 * row)
             yield ResampleSpec(
-                isa, (ResampleStep(2, 9 * row, row, 0), ResampleStep(2, pixel, pixel, 16)), (cubic, four), elements, 1,
-                0,
+                isa=isa, loops=(ResampleStep(2, 9 * row, row, 0), ResampleStep(2, pixel, pixel, 16)),
+                taps=(cubic, four), elements=elements, together=1, dst_pixel_bytes=0,
             )  # fmt: skip
     yield ResampleSpec(
-        isa, (ResampleStep(3, 0, 4 * lanes, 8),), ((0, 64 * lanes), (0, 4 * lanes)), lanes, together=1,
-        dst_pixel_bytes=0, streaming=True,
+        isa=isa, loops=(ResampleStep(3, 0, 4 * lanes, 8),), taps=((0, 64 * lanes), (0, 4 * lanes)), elements=lanes,
+        together=1, dst_pixel_bytes=0, streaming=True,
     )  # fmt: skip
     pixel = 4 * lanes + 12
     for last in ((0,), (0, pixel)):
         loops = (ResampleStep(2, pixel, 2 * pixel, 8 * len(last)),)
-        yield ResampleSpec(isa, loops, ((0, 9 * pixel), last), lanes + 3, 2, pixel, chain=CHAIN)
+        yield ResampleSpec(
+            isa=isa, loops=loops, taps=((0, 9 * pixel), last), elements=lanes + 3, together=2, dst_pixel_bytes=pixel,
+            chain=CHAIN,
+        )  # fmt: skip
 
 
 def typed(isa: str) -> Iterator[TypedResampleSpec]:
@@ -49,7 +55,10 @@ def typed(isa: str) -> Iterator[TypedResampleSpec]:
             found = (((0, row), two), (two,), ((0, row), (0,)))[i % 3]
             loops = (ResampleStep(3, pixel, 2 * result, 8 * len(found[-1])),)
             chain: tuple[PostOp, ...] = (ReluOp(0.5),) if i == 2 else ()
-            yield TypedResampleSpec(isa, loops, found, elements, 2, result, chain=chain, types=(src, dst))
+            yield TypedResampleSpec(
+                isa=isa, loops=loops, taps=found, elements=elements, together=2, dst_pixel_bytes=result, chain=chain,
+                types=(src, dst),
+            )  # fmt: skip
 
 
 def columns(width: int, results: int, taps: int, lanes: int) -> tuple[Column, ...]:
@@ -76,22 +85,22 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
                 ResampleStep(2, src, 2 * dst, 8 * len(across) * (len(across) > 1)),
             )
             yield ResampleRowsSpec(
-                isa, loops, across, columns(width, results, along, lanes), width=width, results=results, together=2,
-                dst_row_bytes=dst,
+                isa=isa, loops=loops, taps=across, columns=columns(width, results, along, lanes), width=width,
+                results=results, together=2, dst_row_bytes=dst,
             )  # fmt: skip
         if width == lanes:
             made = columns(width, results, 2, lanes)
             for across in ((0,), (0, 8 * src)):
                 yield ResampleRowsSpec(
-                    isa, (ResampleStep(1, 0, 0, 0),), across, made, width=width, results=results, together=2,
-                    dst_row_bytes=dst, chain=CHAIN,
+                    isa=isa, loops=(ResampleStep(1, 0, 0, 0),), taps=across, columns=made, width=width, results=results,
+                    together=2, dst_row_bytes=dst, chain=CHAIN,
                 )  # fmt: skip
     width, results = 9 * lanes, 18 * lanes
     for along, streaming in ((1, True), (2, False)):
         made = columns(width, results, along, lanes)
         yield ResampleRowsSpec(
-            isa, (ResampleStep(2, 4 * width, 4 * results, 0),), (0,), made, width=width, results=results, together=1,
-            dst_row_bytes=0, streaming=streaming,
+            isa=isa, loops=(ResampleStep(2, 4 * width, 4 * results, 0),), taps=(0,), columns=made, width=width,
+            results=results, together=1, dst_row_bytes=0, streaming=streaming,
         )  # fmt: skip
 
 

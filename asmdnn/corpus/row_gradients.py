@@ -29,7 +29,10 @@ def softmaxes(isa: str) -> Iterator[RowGradientSpec]:
             for log in (False, True):
                 programs = softmax_programs(log)._asdict()
                 steps: dict[str, Any] = {"src_row_bytes": 4 * elements, "dst_row_bytes": row_bytes}
-                yield RowGradientSpec(isa, "softmaxback", along, rows, elements, operands=operands, **steps, **programs)
+                yield RowGradientSpec(
+                    isa=isa, what="softmaxback", along=along, rows=rows, elements=elements, operands=operands, **steps,
+                    **programs,
+                )  # fmt: skip
 
 
 def norms(isa: str) -> Iterator[RowGradientSpec]:
@@ -41,9 +44,14 @@ def norms(isa: str) -> Iterator[RowGradientSpec]:
         scale = Operand(5, 0, 0, False)
         steps: dict[str, Any] = {"src_row_bytes": row_bytes, "dst_row_bytes": row_bytes}
         every = norm_programs(elements, True, True)._asdict() | {"operands": (dy, mean, factor, scale)}
-        yield RowGradientSpec(isa, "layernormback", "rows", 3, elements, **steps, **every)
+        yield RowGradientSpec(isa=isa, what="layernormback", along="rows", rows=3, elements=elements, **steps, **every)
         alone = norm_programs(elements, False, False)._asdict() | {"operands": (dy, Operand(3, 4, 0, True))}
-        yield RowGradientSpec(isa, "rmsnormback", "rows", 2, elements, **steps, **alone)
+        yield RowGradientSpec(isa=isa, what="rmsnormback", along="rows", rows=2, elements=elements, **steps, **alone)
+
+
+def shape_of(*sizes: str | int) -> dict[str, Any]:
+    """Of sums, the fields between their name and their operands."""
+    return dict(zip(("along", "rows", "elements", "src_row_bytes", "result_row_bytes"), sizes, strict=True))
 
 
 def sums(isa: str) -> Iterator[RowSumsSpec]:
@@ -54,16 +62,20 @@ def sums(isa: str) -> Iterator[RowSumsSpec]:
         for rows, elements in ((1, 1), (5, lanes), (3, lanes - 1), (2, 5 * lanes + 2)):
             size = 4 * (elements + GAP)
             dy, is_row = Operand(1, size, 0, False), along == "rows"
-            shape = (along, rows, elements, size, 4 * is_row)
+            shape = shape_of(along, rows, elements, size, 4 * is_row)
             statistic = [Operand(i, 4 * is_row, 0, is_row) for i in (2, 3)]
-            yield RowSumsSpec(isa, "batchnormback", *shape, (dy, statistic[0]), centred_sums())
+            yield RowSumsSpec(
+                isa=isa, what="batchnormback", **shape, operands=(dy, statistic[0]), program=centred_sums()
+            )
             program, place = prelu_program((0, 1)), Operand(3, size, 0, False)
-            yield RowSumsSpec(isa, "preluback", *shape, (dy, statistic[0]), program, place)
+            yield RowSumsSpec(
+                isa=isa, what="preluback", **shape, operands=(dy, statistic[0]), program=program, place=place
+            )
     of_row = (Operand(1, 4 * elements, 0, False), Operand(2, 4, 0, True), Operand(3, 4, 0, True))
-    shape = ("lanes", 7, elements, 4 * elements, 0)
-    yield RowSumsSpec(isa, "layernormback", *shape, of_row, row_sums_program(2, True))
-    yield RowSumsSpec(isa, "layernormback", *shape, of_row[:2], row_sums_program(1, False))
-    yield RowSumsSpec(isa, "merged", *shape, of_row[:1], same_program(2))
+    shape = shape_of("lanes", 7, elements, 4 * elements, 0)
+    yield RowSumsSpec(isa=isa, what="layernormback", **shape, operands=of_row, program=row_sums_program(2, True))
+    yield RowSumsSpec(isa=isa, what="layernormback", **shape, operands=of_row[:2], program=row_sums_program(1, False))
+    yield RowSumsSpec(isa=isa, what="merged", **shape, operands=of_row[:1], program=same_program(2))
     yield from sums_in_memory(isa)
 
 
@@ -73,9 +85,9 @@ def sums_in_memory(isa: str) -> Iterator[RowSumsSpec]:
     for rows, elements in ((1, lanes - 1), (3, 5 * lanes), (4, 18 * lanes + 2)):
         size = 4 * (elements + GAP)
         dy, of_lanes, place = Operand(1, size, 0, False), Operand(2, 0, 0, False), Operand(3, size, 0, False)
-        shape = ("lanes", rows, elements, size, 0)
-        yield RowSumsSpec(isa, "batchnormback", *shape, (dy, of_lanes), centred_sums(), row_by_row=True)
-        yield RowSumsSpec(isa, "preluback", *shape, (dy, of_lanes), prelu_program((0, 1)), place, row_by_row=True)
+        shape = shape_of("lanes", rows, elements, size, 0) | {"operands": (dy, of_lanes), "row_by_row": True}
+        yield RowSumsSpec(isa=isa, what="batchnormback", **shape, program=centred_sums())
+        yield RowSumsSpec(isa=isa, what="preluback", **shape, program=prelu_program((0, 1)), place=place)
 
 
 def typed(isa: str) -> Iterator[RowGradientSpec | RowSumsSpec]:
@@ -84,22 +96,26 @@ def typed(isa: str) -> Iterator[RowGradientSpec | RowSumsSpec]:
     for along in ("rows", "lanes"):
         rows, elements, is_row = 3, 3 * lanes + 2, along == "rows"
         narrow, wide, bytewise = (size * (elements + GAP) for size in (2, 4, 1))
-        extents = (along, rows, elements)
         for kinds, steps in ((("bf16", "bf16", "f32"), (narrow, narrow, wide)), (("f16",) * 3, (narrow,) * 3)):
             beside = (Operand(2, steps[2], 0, False),)
-            fields = (*extents, *steps[:2], beside, *softmax_programs(False))
-            yield RowGradientSpec(isa, "softmaxback", *fields, types=kinds)
+            yield RowGradientSpec(
+                isa=isa, what="softmaxback", along=along, rows=rows, elements=elements, src_row_bytes=steps[0],
+                dst_row_bytes=steps[1], operands=beside, types=kinds, **softmax_programs(False)._asdict(),
+            )  # fmt: skip
         dy, mask = Operand(1, narrow, 0, False), Operand(2, bytewise, 0, False)
         mean, place = Operand(3, 4 * is_row, 0, is_row), Operand(4, narrow, 0, False)
-        shape, types = (*extents, wide, 4 * is_row), ("f32", "bf16", "u8", "f32", "bf16")
+        shape, types = shape_of(along, rows, elements, wide, 4 * is_row), ("f32", "bf16", "u8", "f32", "bf16")
         found = (dy, mask, mean)
         for row_by_row in (False, True)[: 1 + (not is_row)]:
             more: dict[str, Any] = {"place": place, "types": types, "row_by_row": row_by_row}
-            yield RowSumsSpec(isa, "maskedback", *shape, found, centred_sums(True, True), **more)
-    shape = ("lanes", 4, lanes + 1, 2 * lanes + 2, 0)
+            yield RowSumsSpec(
+                isa=isa, what="maskedback", **shape, operands=found, program=centred_sums(True, True), **more
+            )
+    shape = shape_of("lanes", 4, lanes + 1, 2 * lanes + 2, 0)
     slopes = (Operand(1, 2 * lanes + 2, 0, False), Operand(2, 0, 0, True))
     place = Operand(3, 2 * lanes + 2, 0, False)
-    yield RowSumsSpec(isa, "preluback", *shape, slopes, prelu_program((0, 1)), place=place, types=("bf16",) * 4)
+    more = {"place": place, "types": ("bf16",) * 4}
+    yield RowSumsSpec(isa=isa, what="preluback", **shape, operands=slopes, program=prelu_program((0, 1)), **more)
 
 
 FAMILIES = of_levels("row-gradients", softmaxes=softmaxes, norms=norms, sums=sums, typed=typed)

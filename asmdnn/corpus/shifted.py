@@ -17,14 +17,19 @@ def rows(isa: str) -> Iterator[ShiftedSpec]:
     for first, elements in ((1, LANES[isa] + 1), (20, 16 * LANES[isa] + 3)):
         row_bytes = 4 * elements
         mask = (BinaryOp("add", Operand(2, row_bytes, 0, False)),)
-        yield ShiftedSpec(SoftmaxSpec(isa, 2, elements, row_bytes, row_bytes, mask), first)
+        yield ShiftedSpec(
+            kernel=SoftmaxSpec(
+                isa=isa, rows=2, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes, before=mask
+            ),
+            first=first,
+        )
 
 
 def grouped(isa: str) -> Iterator[ShiftedSpec]:
     """Rows of a depthwise convolution with bias and an operand, after the arguments of a tile of a convolution."""
     pixel = Operand(len(grouped_shape.ARGUMENTS), 4 * LANES[isa], 0, False)
     spec = grouped_rows(isa, whole(2), bands=EDGES[:2], bias=True, post_ops=(BinaryOp("mul", pixel),))
-    yield ShiftedSpec(spec, len(ARGUMENTS))
+    yield ShiftedSpec(kernel=spec, first=len(ARGUMENTS))
 
 
 FAMILIES = of_levels("shifted", rows=rows, grouped=grouped)

@@ -40,8 +40,8 @@ def of_pixels(element_bytes: int, tile: Tile, pixels: int, streaming: bool = Fal
     """One tile; the units of pixels lie together."""
     pixel_bytes = UNIT_BYTES * len(tile.dst)
     return ShuffleSpec(
-        SHUFFLE_ISA, element_bytes, UNIT_BYTES, pixels, pixel_bytes=pixel_bytes, parts=(Part(tile),),
-        streaming=streaming,
+        isa=SHUFFLE_ISA, element_bytes=element_bytes, unit_bytes=UNIT_BYTES, pixels=pixels, pixel_bytes=pixel_bytes,
+        parts=(Part(tile),), streaming=streaming,
     )  # fmt: skip
 
 
@@ -62,7 +62,10 @@ def unit_specs() -> Iterator[ShuffleSpec]:
         looped = Part(interleaved(4, element_bytes), src=8, dst=0, count=3, src_step=16, dst_step=dst_bytes)
         last = Part(interleaved(2, element_bytes), src=3, dst=3 * dst_bytes)
         for pixels in (1, 4):
-            yield ShuffleSpec(SHUFFLE_ISA, element_bytes, UNIT_BYTES, pixels, 3 * dst_bytes + 39, (looped, last))
+            yield ShuffleSpec(
+                isa=SHUFFLE_ISA, element_bytes=element_bytes, unit_bytes=UNIT_BYTES, pixels=pixels,
+                pixel_bytes=3 * dst_bytes + 39, parts=(looped, last),
+            )  # fmt: skip
         for pixels in (1, 2, 7):
             yield of_pixels(element_bytes, interleaved(3, element_bytes), pixels, streaming=True)
             whole = Tile((3,), (0,), (tuple(reversed(range(0, UNIT_BYTES, element_bytes))),))
@@ -75,7 +78,10 @@ def small_unit_specs() -> Iterator[ShuffleSpec]:
         for element_bytes in (size for size in ELEMENT_BYTES if 2 * size <= unit_bytes):
             tile = Tile((5,), (0,), (tuple(reversed(range(0, unit_bytes, element_bytes))),))
             for pixels in (1, 3, 8, 15, 33):
-                spec = ShuffleSpec(SHUFFLE_ISA, element_bytes, unit_bytes, pixels, unit_bytes, (Part(tile),))
+                spec = ShuffleSpec(
+                    isa=SHUFFLE_ISA, element_bytes=element_bytes, unit_bytes=unit_bytes, pixels=pixels,
+                    pixel_bytes=unit_bytes, parts=(Part(tile),),
+                )  # fmt: skip
                 yield spec
             yield replace(spec, streaming=True)
 
@@ -96,7 +102,10 @@ def wide_unit_specs() -> Iterator[ShuffleSpec]:
     yield replace(of_pixels(1, Tile((), (0, 16), ((ZERO,) * 16,) * 2), 4), isa=WIDE_ISA)
     for unit_bytes, element_bytes in ((4, 1), (8, 2)):
         turned = Tile((5,), (0,), (tuple(reversed(range(0, unit_bytes, element_bytes))),))
-        yield ShuffleSpec(WIDE_ISA, element_bytes, unit_bytes, 31, unit_bytes, (Part(turned),))
+        yield ShuffleSpec(
+            isa=WIDE_ISA, element_bytes=element_bytes, unit_bytes=unit_bytes, pixels=31, pixel_bytes=unit_bytes,
+            parts=(Part(turned),),
+        )  # fmt: skip
 
 
 def permute_specs(isa: str) -> Iterator[PermuteSpec]:
@@ -105,9 +114,11 @@ def permute_specs(isa: str) -> Iterator[PermuteSpec]:
     for vectors in (1, 2, 3, 4):
         for pixels in (1, 2, 9, 40):
             units = permuted(lanes, vectors, vectors, pixels)
-            yield PermuteSpec(isa, pixels, size * vectors + 4 * (pixels % 4), units)
-        yield PermuteSpec(isa, 5, size * vectors, permuted(lanes, vectors, vectors, 1), streaming=True)
-    yield PermuteSpec(isa, 3, size * 24, permuted(lanes, 24, 2, 5))
+            yield PermuteSpec(isa=isa, pixels=pixels, pixel_bytes=size * vectors + 4 * (pixels % 4), units=units)
+        yield PermuteSpec(
+            isa=isa, pixels=5, pixel_bytes=size * vectors, units=permuted(lanes, vectors, vectors, 1), streaming=True
+        )
+    yield PermuteSpec(isa=isa, pixels=3, pixel_bytes=size * 24, units=permuted(lanes, 24, 2, 5))
 
 
 def permuted(lanes: int, count: int, vectors: int, step: int) -> tuple[Unit, ...]:
@@ -126,9 +137,12 @@ def permuted(lanes: int, count: int, vectors: int, step: int) -> tuple[Unit, ...
 def row_specs() -> Iterator[RowsSpec]:
     """What copies of the reorders do not have: more than a block of the loop, and streaming."""
     for row_bytes in (511, 513, 1024, 1025, 1500):
-        yield RowsSpec(SHUFFLE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 2)
+        yield RowsSpec(isa=SHUFFLE_ISA, rows=3, row_bytes=row_bytes, src_step=row_bytes + 7, dst_step=row_bytes + 2)
     for row_bytes in (32, 512, 544, 3136):
-        yield RowsSpec(SHUFFLE_ISA, 3, row_bytes, row_bytes + 7, row_bytes + 32, streaming=True)
+        yield RowsSpec(
+            isa=SHUFFLE_ISA, rows=3, row_bytes=row_bytes, src_step=row_bytes + 7, dst_step=row_bytes + 32,
+            streaming=True,
+        )  # fmt: skip
 
 
 def element_specs() -> Iterator[ElementsSpec]:
@@ -137,7 +151,9 @@ def element_specs() -> Iterator[ElementsSpec]:
         for count in (1, 5):
             for moves in (1, 8, 19):
                 pairs = tuple((element_bytes * (7 * k % 19), element_bytes * k) for k in range(moves))
-                yield ElementsSpec(SHUFFLE_ISA, element_bytes, count, 20 * element_bytes, pairs)
+                yield ElementsSpec(
+                    isa=SHUFFLE_ISA, element_bytes=element_bytes, count=count, step=20 * element_bytes, moves=pairs
+                )
 
 
 FAMILIES = {

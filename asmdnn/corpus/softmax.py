@@ -1,6 +1,7 @@
 """The specs of softmax: rows that registers hold, alone and together, longer ones, lanes side by side; chains."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
@@ -23,26 +24,39 @@ def chains(elements: int) -> tuple[tuple[PostOp, ...], tuple[PostOp, ...]]:
     return before, (BinaryOp("mul", Operand(3, row_bytes + 4, 0, False)), BinaryOp("add", Operand(4, 8, 0, True)))
 
 
+def around(elements: int) -> dict[str, Any]:
+    """Of dense rows with both."""
+    before, after = chains(elements)
+    return {"src_row_bytes": 4 * elements, "dst_row_bytes": 4 * elements, "before": before, "after": after}
+
+
 def held(isa: str) -> Iterator[SoftmaxSpec]:
     """Parts of a vector, one, several and an end; one row, as many as fit, and one more."""
     lanes = LANES[isa]
     for elements in (1, lanes - 1, lanes, lanes + 1, 3 * lanes - 2, lanes * rows_held(isa, 1)):
         some = rows_held(isa, elements)
         for rows in dict.fromkeys((1, some + 1)):
-            yield SoftmaxSpec(isa, rows, elements, 4 * elements, 4 * (elements + GAP))
+            yield SoftmaxSpec(
+                isa=isa, rows=rows, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=4 * (elements + GAP)
+            )
     for elements in (lanes - 2, lanes + 2):
-        yield SoftmaxSpec(isa, 3, elements, 4 * elements, 4 * elements, *chains(elements))
+        yield SoftmaxSpec(isa=isa, rows=3, elements=elements, **around(elements))
 
 
 def long(isa: str) -> Iterator[SoftmaxSpec]:
     """Around the loop's turn; logarithms of rows of any length."""
     lanes, turn = LANES[isa], LANES[isa] * rows_held(isa, 1)
     for elements in (turn + 1, 2 * turn, 2 * turn + lanes + 2):
-        yield SoftmaxSpec(isa, 2, elements, 4 * (elements + GAP), 4 * elements, prefetches=elements == 2 * turn)
+        yield SoftmaxSpec(
+            isa=isa, rows=2, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=4 * elements,
+            prefetches=elements == 2 * turn,
+        )  # fmt: skip
     for elements in (3, lanes, turn + 3):
-        yield SoftmaxSpec(isa, 2, elements, 4 * (elements + GAP), 4 * elements, log=True)
+        yield SoftmaxSpec(
+            isa=isa, rows=2, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=4 * elements, log=True
+        )
     for log in (False, True):
-        yield SoftmaxSpec(isa, 2, turn + 2, 4 * (turn + 2), 4 * (turn + 2), *chains(turn + 2), log=log)
+        yield SoftmaxSpec(isa=isa, rows=2, elements=turn + 2, **around(turn + 2), log=log)
 
 
 def counted(isa: str) -> Iterator[CountedSoftmaxSpec]:
@@ -51,7 +65,10 @@ def counted(isa: str) -> Iterator[CountedSoftmaxSpec]:
     for elements in (1, lanes, lanes + 1, 3 * lanes - 2, lanes * rows_held(isa, 1)):
         row_bytes = 4 * lanes * (-(-elements // lanes) + 1)
         for rows in dict.fromkeys((1, rows_held(isa, elements) + 6)):
-            yield CountedSoftmaxSpec(isa, rows, elements, row_bytes, row_bytes, before=chains(elements)[0][:1])
+            yield CountedSoftmaxSpec(
+                isa=isa, rows=rows, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes,
+                before=chains(elements)[0][:1],
+            )  # fmt: skip
 
 
 def apart(isa: str) -> Iterator[SoftmaxLanesSpec]:
@@ -60,9 +77,12 @@ def apart(isa: str) -> Iterator[SoftmaxLanesSpec]:
     group = lanes * rows_held(isa, 2 * lanes)
     for rows, elements in ((1, 3), (5, lanes - 1), (3, lanes), (2, group * 2 + lanes + 1)):
         for log in (False, True):
-            yield SoftmaxLanesSpec(isa, rows, elements, 4 * (elements + GAP), 4 * elements, log=log)
+            yield SoftmaxLanesSpec(
+                isa=isa, rows=rows, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=4 * elements,
+                log=log,
+            )  # fmt: skip
     for log in (False, True):
-        yield SoftmaxLanesSpec(isa, 3, lanes + 2, 4 * (lanes + 2), 4 * (lanes + 2), *chains(lanes + 2), log=log)
+        yield SoftmaxLanesSpec(isa=isa, rows=3, elements=lanes + 2, **around(lanes + 2), log=log)
 
 
 def typed(isa: str) -> Iterator[SoftmaxSpec | SoftmaxLanesSpec]:
@@ -72,9 +92,10 @@ def typed(isa: str) -> Iterator[SoftmaxSpec | SoftmaxLanesSpec]:
         of_src, of_dst = map(size_of, types)
         for elements in (lanes - 1, lanes + 2, 2 * turn + lanes + 2):
             before = chains(elements)[0] if i % 2 else ()
-            strides = (of_src * (elements + GAP), of_dst * elements)
-            yield SoftmaxSpec(isa, 3, elements, *strides, before, log=elements == lanes + 2 and i == 0, types=types)
-            yield SoftmaxLanesSpec(isa, 3, elements, *strides, before, log=i > 1, types=types)
+            steps = {"src_row_bytes": of_src * (elements + GAP), "dst_row_bytes": of_dst * elements}
+            rows: dict[str, Any] = steps | {"rows": 3, "elements": elements, "before": before, "types": types}
+            yield SoftmaxSpec(isa=isa, **rows, log=elements == lanes + 2 and i == 0)
+            yield SoftmaxLanesSpec(isa=isa, **rows, log=i > 1)
 
 
 def parts() -> Iterator[SoftmaxPartsSpec]:
@@ -83,13 +104,17 @@ def parts() -> Iterator[SoftmaxPartsSpec]:
     isa, lanes, turn = AVX512_CORE_BF16.name, LANES["avx512_core"], AT_ONCE * LANES["avx512_core"]
     for rows, elements in ((1, 1), (3, lanes - 1), (ROWS, 2 * lanes), (2, turn), (ROWS + 1, 2 * turn + lanes + 3)):
         for scale in (0.25, -0.5):
-            sizes = 4 * (elements + GAP), 2 * elements
-            yield SoftmaxPartsSpec(isa, rows, elements, *sizes, scale, "bf16")
+            yield SoftmaxPartsSpec(
+                isa=isa, rows=rows, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=2 * elements,
+                scale=scale, kind="bf16",
+            )  # fmt: skip
     for elements in (lanes + 5, 2 * turn):
         row, number = Operand(3, 4 * elements, 0, False), Operand(4, 8, 0, True)
         masks = BinaryOp("add", row), BinaryOp("add", number)
-        sizes = 4 * elements, 2 * (elements + GAP)
-        yield SoftmaxPartsSpec(isa, ROWS + 3, elements, *sizes, 0.25, "bf16", masks=masks)
+        yield SoftmaxPartsSpec(
+            isa=isa, rows=ROWS + 3, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=2 * (elements + GAP),
+            scale=0.25, kind="bf16", masks=masks,
+        )  # fmt: skip
 
 
 FAMILIES = {

@@ -11,7 +11,7 @@ from asmdnn.types import f32
 def counts(isa: str) -> Iterator[StochasticRoundingSpec]:
     lanes = LANES[isa]
     for count in (1, lanes - 1, lanes, lanes + 3, 2 * lanes - 1, 2 * lanes, 6 * lanes, 6 * lanes + 5):
-        yield StochasticRoundingSpec(isa, count)
+        yield StochasticRoundingSpec(isa=isa, count=count)
 
 
 def types(isa: str) -> Iterator[StochasticRoundingSpec]:
@@ -19,7 +19,7 @@ def types(isa: str) -> Iterator[StochasticRoundingSpec]:
     lanes = LANES[isa]
     for dst in (each for each in STEPS if each != f32):
         for count in (lanes - 1, 4 * lanes + lanes // 2 + 1):
-            yield StochasticRoundingSpec(isa, count, dst)
+            yield StochasticRoundingSpec(isa=isa, count=count, dst=dst)
 
 
 FAMILIES = of_levels("stochastic rounding", counts=counts, types=types)

@@ -13,17 +13,9 @@ TREES_ISA = "avx2"  # serves every level
 def walks() -> Iterator[TreeWalkSpec]:
     for along in ("rows", "trees"):
         single = TreeWalkSpec(
-            isa=TREES_ISA,
-            along=along,
-            joins="sum",
-            columns=1,
-            in_nodes=True,
-            words=8,
-            units=16,
-            trees=64,
-            leaves=1,
+            isa=TREES_ISA, along=along, joins="sum", columns=1, in_nodes=True, words=8, units=16, trees=64, leaves=1,
             dst_row_bytes=4,
-        )
+        )  # fmt: skip
         yield from (replace(single, joins=joins) for joins in ("sum", "min", "max"))
         several = replace(single, in_nodes=False, leaves=4, dst_row_bytes=44)
         for columns, joins in ((1, "sum"), (3, "sum"), (8, "sum"), (8, "min"), (5, "max")):
@@ -34,8 +26,11 @@ def codes() -> Iterator[TreeCodesSpec]:
     for features, words in ((1, 8), (7, 8), (8, 8), (9, 32), (24, 32), (27, 64)):
         for mirrored in (False, True):
             if words >= (1 + mirrored) * features_of(features):
-                yield TreeCodesSpec(TREES_ISA, 3, features, words, mirrored, src_row_bytes=4 * features + 12)
-    yield TreeCodesSpec(TREES_ISA, 1, 8, 16, mirrored=True, src_row_bytes=32)
+                yield TreeCodesSpec(
+                    isa=TREES_ISA, rows=3, features=features, words=words, mirrored=mirrored,
+                    src_row_bytes=4 * features + 12,
+                )  # fmt: skip
+    yield TreeCodesSpec(isa=TREES_ISA, rows=1, features=8, words=16, mirrored=True, src_row_bytes=32)
 
 
 FAMILIES = {f"trees-{TREES_ISA}": walks, f"tree codes-{TREES_ISA}": codes}

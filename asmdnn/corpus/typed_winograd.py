@@ -61,8 +61,8 @@ def results(isa: str) -> Iterator[ProductsTransformSpec]:
 def weights(isa: str) -> Iterator[WeightsTransformSpec]:
     """Rounded to bf16; taps from the end."""
     for m in FORMS:
-        yield WeightsTransformSpec(isa, m, 3, 256, 320, bf16)
-        yield WeightsTransformSpec(isa, m, 1, -256, 64, bf16)
+        yield WeightsTransformSpec(isa=isa, m=m, vectors=3, tap_bytes=256, frequency_bytes=320, dtype=bf16)
+        yield WeightsTransformSpec(isa=isa, m=m, vectors=1, tap_bytes=-256, frequency_bytes=64, dtype=bf16)
 
 
 FAMILIES = {

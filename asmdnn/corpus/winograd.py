@@ -21,16 +21,9 @@ def source(isa: str, m: int, channels: int, **fields: Any) -> SourceTransformSpe
     """A whole tile of nhwc images of these channels."""
     n, pixel = m + 2, 4 * channels
     spec = SourceTransformSpec(
-        isa,
-        m,
-        (0, n),
-        (0, n),
-        row_bytes=WIDTH * pixel,
-        pixel_bytes=pixel,
-        channels=channels,
-        vector_bytes=4 * LANES[isa],
-        frequency_bytes=FREQUENCY_BYTES,
-    )
+        isa=isa, m=m, rows=(0, n), cols=(0, n), row_bytes=WIDTH * pixel, pixel_bytes=pixel, channels=channels,
+        vector_bytes=4 * LANES[isa], frequency_bytes=FREQUENCY_BYTES,
+    )  # fmt: skip
     return replace(spec, **fields)
 
 
@@ -38,20 +31,10 @@ def products(isa: str, m: int, channels: int, *post_ops: PostOp, **fields: Any) 
     """A whole tile of nhwc images of these channels."""
     pixel = 4 * channels
     spec = ProductsTransformSpec(
-        isa,
-        m,
-        m,
-        m,
-        row_bytes=WIDTH * pixel,
-        pixel_bytes=pixel,
-        row_pixels=WIDTH,
-        channels=channels,
-        whole_vectors=channels % LANES[isa] == 0,
-        vector_bytes=4 * LANES[isa],
-        frequency_bytes=FREQUENCY_BYTES,
-        bias=True,
-        post_ops=post_ops,
-    )
+        isa=isa, m=m, rows=m, cols=m, row_bytes=WIDTH * pixel, pixel_bytes=pixel, row_pixels=WIDTH, channels=channels,
+        whole_vectors=channels % LANES[isa] == 0, vector_bytes=4 * LANES[isa], frequency_bytes=FREQUENCY_BYTES,
+        bias=True, post_ops=post_ops,
+    )  # fmt: skip
     return replace(spec, **fields)
 
 
@@ -104,8 +87,8 @@ def weights(isa: str) -> Iterator[WeightsTransformSpec]:
     """One vector, and several; taps from the end."""
     for m in FORMS:
         for vectors, step in ((1, 64), (3, 256)):
-            yield WeightsTransformSpec(isa, m, vectors, step, step + 64)
-        yield WeightsTransformSpec(isa, m, 3, -256, 256)
+            yield WeightsTransformSpec(isa=isa, m=m, vectors=vectors, tap_bytes=step, frequency_bytes=step + 64)
+        yield WeightsTransformSpec(isa=isa, m=m, vectors=3, tap_bytes=-256, frequency_bytes=256)
 
 
 FAMILIES = of_levels("winograd", sources=sources, results=results, ends=ends, weights=weights)

@@ -51,7 +51,7 @@ class ExecutorState(NamedTuple):
         return mem(self.phase, WORD * index, size=WORD)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutorSpec:
     """An executor of phases with up to so many arguments."""
 

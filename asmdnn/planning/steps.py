@@ -81,4 +81,4 @@ def widened(step: StepRecords, arguments: int) -> StepRecords:
 
 
 def shifted(spec: KernelSpec, first: int) -> KernelSpec:
-    return ShiftedSpec(spec, first) if first else spec
+    return ShiftedSpec(kernel=spec, first=first) if first else spec

@@ -70,7 +70,7 @@ def tile_spec() -> MatmulTileSpec:
     lines = BLOCK_BYTES // LINE_BYTES // (ROW_BYTES // GROUP_BYTES // UNROLL * (BLOCK_ROWS // rows))
     items = Items(BLOCK_ROWS // rows, rows * ROW_BYTES, 0, 0, rows * DST_ROW_BYTES)
     return MatmulTileSpec(
-        MatmulTile(
+        tile=MatmulTile(
             AVX2.name, rows, COLUMNS, ROW_WORDS, src_row_bytes=ROW_BYTES, src_depth_bytes=GROUP_BYTES,
             weights_row_bytes=S16S8.group * COLUMNS, panel_vectors=vectors, panel_bytes=0, padded=True,
             dst_row_bytes=DST_ROW_BYTES, prefetch_lines=lines, items=items, types=S16S8, dst=s32,

@@ -49,4 +49,4 @@ def executor_spec(plan: Plan) -> "ExecutorSpec":
     with importing():
         from asmdnn.generators.executor import ExecutorSpec
 
-    return ExecutorSpec(plan.arguments)
+    return ExecutorSpec(arguments=plan.arguments)

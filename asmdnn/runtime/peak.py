@@ -35,7 +35,7 @@ def _best(isa: str, threads: int) -> list[float]:
 
 def measured_gflops(isa: str, threads: int) -> float:
     """The same, measured now."""
-    spec = PeakSpec(f32_level(isa))
+    spec = PeakSpec(isa=f32_level(isa))
     (kernel,) = kernel_cache().load([spec])
     frame = ffi.new("int64_t[1]", [PASSES])
     entry = ffi.cast("void (*)(void *)", kernel.address)

@@ -112,7 +112,7 @@ def clock_ghz() -> float:
 
 def bandwidth_gbs(isa: str, buffer_bytes: int) -> float:
     """GB/s of reading a buffer over and over."""
-    spec = BandwidthSpec(isa)
+    spec = BandwidthSpec(isa=isa)
     block = spec.block_bytes(VECTORS[isa].bytes)
     blocks = max(1, buffer_bytes // block)
     data = aligned_bytes(blocks * block)

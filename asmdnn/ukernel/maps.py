@@ -56,9 +56,14 @@ def eltwise(
     spec: ElementwiseSpec
     if is_typed:
         types = (of_src.name, of_dst.name, *(x.name for x in chain.types))
-        spec = TypedElementwiseSpec(found, high, wide, whole, dst_bytes, chain.post_ops, types=types)
+        spec = TypedElementwiseSpec(
+            isa=found, rows=high, elements=wide, src=whole, dst_row_bytes=dst_bytes, chain=chain.post_ops, types=types
+        )
     else:
-        spec = ElementwiseSpec(found, high, wide, whole, dst_bytes, chain.post_ops, streaming=bool(streaming))
+        spec = ElementwiseSpec(
+            isa=found, rows=high, elements=wide, src=whole, dst_row_bytes=dst_bytes, chain=chain.post_ops,
+            streaming=bool(streaming),
+        )  # fmt: skip
     names = " then ".join(op.name for op in chain.post_ops)
     text = f"dst[{high}, {wide}] = {names} of src[{high}, {wide}]: {of_src} to {of_dst}."
     words = [("src", Pointed("src", of_src)), ("dst", Pointed("dst", of_dst))]
@@ -88,6 +93,9 @@ def softmax(
     src_bytes = leading("src_ld", src_ld, wide) * of_src.size_bytes
     dst_bytes = leading("dst_ld", dst_ld, wide) * of_dst.size_bytes
     types = (of_src.name, of_dst.name)
-    spec = SoftmaxSpec(found, high, wide, src_bytes, dst_bytes, log=bool(log), types=types)
+    spec = SoftmaxSpec(
+        isa=found, rows=high, elements=wide, src_row_bytes=src_bytes, dst_row_bytes=dst_bytes, log=bool(log),
+        types=types,
+    )  # fmt: skip
     text = f"dst[{high}, {wide}] = {'log ' * bool(log)}softmax of each row of src: {of_src} to {of_dst}."
     return framed(spec, (("src", Pointed("src", of_src)), ("dst", Pointed("dst", of_dst))), text)

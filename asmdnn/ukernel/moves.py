@@ -31,7 +31,10 @@ def transform(k: int, n: int, dtype: str = "f32", *, ld: int = 0, isa: str = "")
     vectors = -(-columns // lanes_of(found))
     bytes_of_all = -(-depth // types.group) * vectors * vector_bytes(found)
     row_bytes = leading("ld", ld, columns) * types.weights.size_bytes
-    spec = PackSpec(found, depth, columns, row_bytes, vectors, bytes_of_all, types=types)
+    spec = PackSpec(
+        isa=found, depth=depth, columns=columns, row_bytes=row_bytes, panel_vectors=vectors, panel_bytes=bytes_of_all,
+        types=types,
+    )  # fmt: skip
     packed = f"{-(-depth // types.group)}][{vectors * lanes_of(found)}][{types.group}"
     text = f"dst[{packed}] = src[{depth}, {columns}], packed: {types.weights}."
     words = (("prefetched", Pointed("src", types.weights)), ("weights", Pointed("dst", types.weights)))
@@ -66,7 +69,10 @@ def transpose(
     src, dst = leading("src_ld", src_ld, wide) * unit, leading("dst_ld", dst_ld, high) * unit
     if streaming and dst % vector_bytes(found):
         raise InvalidArguments(f"streaming needs rows of dst of whole vectors: dst_ld is {dst // unit} {element}.")
-    spec = TransposeSpec(found, unit, high, wide, src, dst, streaming=bool(streaming))
+    spec = TransposeSpec(
+        isa=found, unit_bytes=unit, rows=high, columns=wide, src_row_bytes=src, dst_row_bytes=dst,
+        streaming=bool(streaming),
+    )  # fmt: skip
     text = f"dst[{wide}, {high}] = src[{high}, {wide}]: {element}, rows {src} and {dst} bytes apart."
     words = (("src", Pointed("src", element)), ("dst", Pointed("dst", element)))
     return framed(spec, words, text, streams=bool(streaming))
@@ -94,13 +100,9 @@ def convert(
         raise InvalidArguments(f"convert from {of_src} to {of_dst} changes nothing: copy the bytes.")
     steps = (leading("src_ld", src_ld, wide) * of_src.size_bytes, leading("dst_ld", dst_ld, wide) * of_dst.size_bytes)
     spec = ConvertSpec(
-        level(isa),
-        Conversion(of_src.name, of_dst.name, scaled=bool(scaled)),
-        high,
-        wide,
-        (steps[0], of_src.size_bytes),
-        (steps[1], of_dst.size_bytes),
-    )
+        isa=level(isa), conversion=Conversion(of_src.name, of_dst.name, scaled=bool(scaled)), rows=high, columns=wide,
+        src_steps=(steps[0], of_src.size_bytes), dst_steps=(steps[1], of_dst.size_bytes),
+    )  # fmt: skip
     text = f"dst[{high}, {wide}] = {'scale[0] * ' * bool(scaled)}src[{high}, {wide}]: {of_src} to {of_dst}."
     words = [("src", Pointed("src", of_src)), ("dst", Pointed("dst", of_dst))]
     words += [("scales", Pointed("scale", DATA_TYPES["f32"]))] * bool(scaled)

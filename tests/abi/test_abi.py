@@ -23,7 +23,7 @@ MOVE_RSP = (ins("MOV_R64_RM64", "rcx", Mem("rsp")), ins("ADD_RM64_IMM8", "rsp", 
 
 def test_peak(isa: str) -> None:
     passes = np.array([3], np.int64)
-    kernel = Kernel(code_of(PeakSpec(isa)).data)
+    kernel = Kernel(code_of(PeakSpec(isa=isa)).data)
     assert not call_with_known_registers(kernel, passes.ctypes.data, isa_of(isa).vector_bytes).offences()
 
 
@@ -40,7 +40,7 @@ def test_executor(arguments: int) -> None:
     places = (records.ctypes.data, shares.ctypes.data, table.ctypes.data)
     phases = [(*places, 1, mode, *again, arguments, *zeros) for mode in (0x1F80, 0x9FC0) for again in rounds]
     context = np.array([0, 0, 0, 2, 4, *(word for phase in phases for word in phase)], np.int64)
-    executor = Kernel(code_of(ExecutorSpec(arguments)).data)
+    executor = Kernel(code_of(ExecutorSpec(arguments=arguments)).data)
     assert not call_with_known_registers(executor, context.ctypes.data).offences()
 
 

@@ -31,7 +31,7 @@ def test_flops_of_all_calls_are_the_problems(problem: str, isa: str) -> None:
 
 @pytest.mark.parametrize(("rows", "row_bytes"), [(3, 96), (7, 512)])
 def test_bytes_of_a_copy(rows: int, row_bytes: int) -> None:
-    spec = RowsSpec("avx2", rows, row_bytes, row_bytes, row_bytes)
+    spec = RowsSpec(isa="avx2", rows=rows, row_bytes=row_bytes, src_step=row_bytes, dst_step=row_bytes)
     listing, size = listing_of(spec)
     (loop,) = read_kernel(spec, listing, size).loops
     inside, _ = bodies_of(listing, (loop,))
@@ -42,7 +42,7 @@ def test_bytes_of_a_copy(rows: int, row_bytes: int) -> None:
 
 def test_loops_in_loops() -> None:
     """Every instruction is in one body; an inner loop's passes are multiplied by the outer one's."""
-    spec = RowsSpec("avx2", 5, 3 * 512 + 32, 2048, 2048)
+    spec = RowsSpec(isa="avx2", rows=5, row_bytes=3 * 512 + 32, src_step=2048, dst_step=2048)
     listing, size = listing_of(spec)
     kernel = read_kernel(spec, listing, size)
     bodies = bodies_of(listing, kernel.loops)

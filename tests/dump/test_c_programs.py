@@ -89,8 +89,11 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "place"),
     [
-        (RowsSpec("avx2", 3, 4 * 13, 4 * 20, 4 * 17), "r * 17 + c"),
-        (TransposeSpec("avx2", 4, 5, 13, 4 * 20, 4 * 9), "c * 9 + r"),
+        (RowsSpec(isa="avx2", rows=3, row_bytes=4 * 13, src_step=4 * 20, dst_step=4 * 17), "r * 17 + c"),
+        (
+            TransposeSpec(isa="avx2", unit_bytes=4, rows=5, columns=13, src_row_bytes=4 * 20, dst_row_bytes=4 * 9),
+            "c * 9 + r",
+        ),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )

@@ -21,9 +21,11 @@ from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.levels import ANY_CPU
 from tests.dump.tools import need, output, sections
 
-WITH_POOL = ConvertSpec("avx2", Conversion("f32", "s8"), 3, 5, (20, 4), (5, 1))
+WITH_POOL = ConvertSpec(
+    isa="avx2", conversion=Conversion("f32", "s8"), rows=3, columns=5, src_steps=(20, 4), dst_steps=(5, 1)
+)
 AVX512 = blocked("avx512_core", 4, 2, channels=21, bias=True)
-SPECS = [WITH_POOL, AVX512, ExecutorSpec(2)]
+SPECS = [WITH_POOL, AVX512, ExecutorSpec(arguments=2)]
 named = pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
 
 
@@ -129,13 +131,13 @@ def test_what_a_header_says() -> None:
     assert "    /* not accessed, perhaps prefetched */\n    const void *prefetched;\n" in text
     assert "Needs a CPU of level avx2: avx, avx2, bmi1" in text
     assert "dst[p, o] = post_ops(" in text
-    assert "    int64_t num_threads;\n" in header(listed(ExecutorSpec(2)))
-    assert "Needs any x86-64 CPU." in header(listed(ExecutorSpec(2)))
+    assert "    int64_t num_threads;\n" in header(listed(ExecutorSpec(arguments=2)))
+    assert "Needs any x86-64 CPU." in header(listed(ExecutorSpec(arguments=2)))
 
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_who_fences_streaming_stores(streaming: bool) -> None:
-    kernel = listed(RowsSpec("avx2", 3, 64, 64, 64, streaming=streaming))
+    kernel = listed(RowsSpec(isa="avx2", rows=3, row_bytes=64, src_step=64, dst_step=64, streaming=streaming))
     assert any(line.text.startswith("vmovntdq") for line in kernel.listing) == streaming
     assert "sfence" not in {line.text for line in kernel.listing}
     assert ("run SFENCE" in " ".join(header(kernel).split())) == streaming
@@ -151,5 +153,5 @@ def test_a_name_that_is_no_identifier(tmp_path: Path) -> None:
 
 def test_arguments_are_the_frame_of_the_spec() -> None:
     assert listed(Odd()).arguments == ("nothing",)
-    assert listed(ExecutorSpec(7)).arguments[:2] == ("thread_num", "num_threads")
+    assert listed(ExecutorSpec(arguments=7)).arguments[:2] == ("thread_num", "num_threads")
     assert listed(AVX512).arguments == ("src", "weights", "bias", "dst", "taps", "prefetched")

@@ -37,7 +37,7 @@ def test_a_sample_of_the_corpus(tmp_path: Path) -> None:
 
 def test_padding_in_front_of_a_loop(tmp_path: Path) -> None:
     """Is one long nop or more, which a listing calls nop as it does the short one."""
-    kernel = listed(PeakSpec("avx512_core"))
+    kernel = listed(PeakSpec(isa="avx512_core"))
     assert text_section(assembly_of_nasm(kernel), tmp_path) == kernel.data
 
 

@@ -15,7 +15,10 @@ from asmdnn.generators.move.rows import RowsSpec
 from tests.generators.codes import code_of
 
 ROOT = Path(__file__).parents[2]
-SPEC, OTHER = RowsSpec("avx2", 3, 20, 20, 20), RowsSpec("avx2", 3, 24, 24, 24)
+SPEC, OTHER = (
+    RowsSpec(isa="avx2", rows=3, row_bytes=20, src_step=20, dst_step=20),
+    RowsSpec(isa="avx2", rows=3, row_bytes=24, src_step=24, dst_step=24),
+)
 CODE = code_of(SPEC).data
 
 RUN = """

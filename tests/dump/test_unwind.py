@@ -16,7 +16,7 @@ from asmdnn.isa.assembler import Assembler, Line, mem, register, rsp
 from asmdnn.isa.levels import ANY_CPU
 from tests.dump.tools import need, output
 
-EXECUTOR = ExecutorSpec(3)
+EXECUTOR = ExecutorSpec(arguments=3)
 RBX, R12 = register("r64", 3), register("r64", 12)
 
 
@@ -101,7 +101,9 @@ def expected(kernel: DumpedKernel) -> list[tuple[int, str, dict[str, str]]]:
     return found
 
 
-@pytest.mark.parametrize("spec", [EXECUTOR, ExecutorSpec(8), EarlyReturn(), EarlyReturn(12_000)], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "spec", [EXECUTOR, ExecutorSpec(arguments=8), EarlyReturn(), EarlyReturn(12_000)], ids=lambda s: s.name
+)
 def test_readelf_reads_the_frames(spec: ExecutorSpec | EarlyReturn, tmp_path: Path) -> None:
     need("readelf")
     kernel = listed(spec)

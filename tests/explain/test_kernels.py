@@ -21,7 +21,7 @@ def tile(isa: str, pixels: int = 6, vectors: int = 2, channels: int = 3) -> Conv
     width = vectors * lanes_of(isa)
     group = TapGroup(tuple(range(pixels)), channels)
     return ConvTileSpec(
-        isa, vectors=vectors, channels=width, src_pixel_bytes=tuple(32 * p for p in range(pixels)),
+        isa=isa, vectors=vectors, channels=width, src_pixel_bytes=tuple(32 * p for p in range(pixels)),
         src_channel_bytes=4, weights_row_bytes=4 * width, dst_pixel_bytes=4 * width,
         dst_vector_bytes=4 * width // vectors, whole_vectors=True, groups=(group,),
     )  # fmt: skip
@@ -99,7 +99,7 @@ def test_lines_hold_what_emitted_them() -> None:
 def test_loops_are_those_of_the_generator() -> None:
     group0, group1 = TapGroup((0,), 2), TapGroup((0, 1), 2)
     spec = ConvTileSpec(
-        "avx2", vectors=1, channels=8, src_pixel_bytes=(0, 32), src_channel_bytes=4, weights_row_bytes=32,
+        isa="avx2", vectors=1, channels=8, src_pixel_bytes=(0, 32), src_channel_bytes=4, weights_row_bytes=32,
         dst_pixel_bytes=32, dst_vector_bytes=32, whole_vectors=True, groups=(group0, group1),
     )  # fmt: skip
     kernel = kernel_of(spec)
@@ -133,7 +133,11 @@ def test_nested_loops() -> None:
 
 def test_the_register_map() -> None:
     """Purposes of a register do not overlap, lie in the code, and hold wherever an instruction names the register."""
-    for spec in (tile("avx2"), tile("avx512_core"), RowsSpec("avx2", 3, 80, 80, 80)):
+    for spec in (
+        tile("avx2"),
+        tile("avx512_core"),
+        RowsSpec(isa="avx2", rows=3, row_bytes=80, src_step=80, dst_step=80),
+    ):
         kernel = kernel_of(spec)
         taken: dict[str, list[tuple[int, int]]] = {}
         for held in kernel.registers:

@@ -16,7 +16,7 @@ FRAME, CODE, DATA = 0x1000, 0x40_0000, 0x10_0000
 @pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.emulated(isa)) for isa in LANES])
 def test_every_byte_is_read_in_every_pass(isa: str) -> None:
     """A buffer of exactly the blocks: one byte further would leave the region, which the emulator refuses."""
-    spec = BandwidthSpec(isa)
+    spec = BandwidthSpec(isa=isa)
     block = spec.block_bytes(4 * lanes_of(isa))
     executed = []
     for blocks, passes in ((1, 1), (3, 1), (3, 2)):

@@ -131,7 +131,9 @@ def described(phase: Phase, arguments: int, words: Words, table: Sequence[int]) 
 
 def events_of(arguments: int, phases: Sequence[Phase], thread: int, team: int, alone: bool) -> list[Event]:
     """What the generated executor does."""
-    blob, addresses = blob_of([code_of(ExecutorSpec(arguments)).data, *(diarist(k, arguments) for k in range(KERNELS))])
+    blob, addresses = blob_of(
+        [code_of(ExecutorSpec(arguments=arguments)).data, *(diarist(k, arguments) for k in range(KERNELS))]
+    )
     words, diary = Words(DATA), Words(DIARY)
     described_phases = [word for phase in phases for word in described(phase, arguments, words, addresses[1:])]
     team_functions = (0, 0, 0) if alone else (THREAD_NUM, NUM_THREADS, BARRIER)

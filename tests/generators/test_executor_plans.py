@@ -64,7 +64,9 @@ class Team:
 def test_every_team_computes_the_same(isa: str, case: ConvCase) -> None:
     pd, data = proven.__wrapped__(case, isa), make_data(case, integers=True)
     program = ExecutablePlan(pd.plan, threads=1)
-    blob, (executor, *kernels) = blob_of([generate(s) for s in (ExecutorSpec(program.arguments), *pd.plan.specs)])
+    blob, (executor, *kernels) = blob_of(
+        [generate(s) for s in (ExecutorSpec(arguments=program.arguments), *pd.plan.specs)]
+    )
     assert executor == CODE
     for size in (0, 1, PARTS - 1, PARTS + 1):
         memories = memories_of(pd, data)

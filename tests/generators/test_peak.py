@@ -14,7 +14,7 @@ FRAME, CODE = 0x1000, 0x40_0000
 @pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.emulated(isa)) for isa in LANES])
 def test_passes(isa: str) -> None:
     """Per pass its multiply-adds, and the two instructions of the loop."""
-    spec = PeakSpec(isa)
+    spec = PeakSpec(isa=isa)
     executed = []
     for passes in (1, 2, 7):
         machine = Emulator([MemoryRegion("frame", FRAME, np.array([passes], np.int64).view(np.uint8))])

@@ -80,8 +80,14 @@ def shuffle_specs(draw: st.DrawFn) -> ShuffleSpec:
     if unit < 16:  # pixels of a unit lie together, so there is but one
         lanes = (parts[0].tile.lanes[0],)
         tile = Tile(parts[0].tile.windows, (0,), lanes)
-        return ShuffleSpec("avx2", element, unit, pixels, unit, (Part(tile, 3, 5),))
-    return ShuffleSpec("avx2", element, unit, draw(st.integers(1, 4)), dst + draw(st.integers(0, 50)), tuple(parts))
+        return ShuffleSpec(
+            isa="avx2", element_bytes=element, unit_bytes=unit, pixels=pixels, pixel_bytes=unit,
+            parts=(Part(tile, 3, 5),),
+        )  # fmt: skip
+    return ShuffleSpec(
+        isa="avx2", element_bytes=element, unit_bytes=unit, pixels=draw(st.integers(1, 4)),
+        pixel_bytes=dst + draw(st.integers(0, 50)), parts=tuple(parts),
+    )  # fmt: skip
 
 
 @pytest.mark.isa("avx2")
@@ -98,7 +104,16 @@ def test_interleaves(rows: int, element_bytes: int) -> None:
     units = interleave(rows, element_bytes)
     tile = Tile(tuple(100 * k for k in range(rows)), tuple(16 * k for k in range(rows)), units)
     for pixels in (1, 2, 5):
-        check(ShuffleSpec("avx2", element_bytes, 16, pixels, 16 * rows, (Part(tile),)))
+        check(
+            ShuffleSpec(
+                isa="avx2",
+                element_bytes=element_bytes,
+                unit_bytes=16,
+                pixels=pixels,
+                pixel_bytes=16 * rows,
+                parts=(Part(tile),),
+            )
+        )
 
 
 @pytest.mark.isa("avx2")
@@ -106,12 +121,46 @@ def test_streaming_stores() -> None:
     for element_bytes in (1, 2, 4):
         tile = Tile((0, 64, 128), (0, 16, 32), interleave(3, element_bytes))
         for pixels in (1, 2, 7):
-            check(ShuffleSpec("avx2", element_bytes, 16, pixels, 48, (Part(tile),), streaming=True))
+            check(
+                ShuffleSpec(
+                    isa="avx2",
+                    element_bytes=element_bytes,
+                    unit_bytes=16,
+                    pixels=pixels,
+                    pixel_bytes=48,
+                    parts=(Part(tile),),
+                    streaming=True,
+                )
+            )
             whole = Tile((3,), (0,), (tuple(reversed(range(0, 16, element_bytes))),))
-            check(ShuffleSpec("avx2", element_bytes, 16, pixels, 16, (Part(whole),), streaming=True))
-    check(ShuffleSpec("avx2", 1, 8, 7, 8, (Part(Tile((3,), (0,), (tuple(range(7, -1, -1)),))),), streaming=True))
+            check(
+                ShuffleSpec(
+                    isa="avx2",
+                    element_bytes=element_bytes,
+                    unit_bytes=16,
+                    pixels=pixels,
+                    pixel_bytes=16,
+                    parts=(Part(whole),),
+                    streaming=True,
+                )
+            )
+    check(
+        ShuffleSpec(
+            isa="avx2",
+            element_bytes=1,
+            unit_bytes=8,
+            pixels=7,
+            pixel_bytes=8,
+            parts=(Part(Tile((3,), (0,), (tuple(range(7, -1, -1)),))),),
+            streaming=True,
+        )
+    )
     for row_bytes in (32, 512, 544, 3136):
-        check(RowsSpec("avx2", 3, row_bytes, row_bytes + 7, row_bytes + 32, streaming=True))
+        check(
+            RowsSpec(
+                isa="avx2", rows=3, row_bytes=row_bytes, src_step=row_bytes + 7, dst_step=row_bytes + 32, streaming=True
+            )
+        )
 
 
 def test_interleaves_of_powers_of_two_are_unpacked() -> None:
@@ -144,7 +193,9 @@ def test_dword_steps_compute_the_unit(lanes: list[int]) -> None:
 @pytest.mark.parametrize("zero", (False, True))
 def test_rows(zero: bool) -> None:
     for row_bytes in (*range(1, 70), 511, 512, 513, 1024, 1025, 1500):
-        check(RowsSpec("avx2", 3, row_bytes, row_bytes + 7, row_bytes + 2, zero))
+        check(
+            RowsSpec(isa="avx2", rows=3, row_bytes=row_bytes, src_step=row_bytes + 7, dst_step=row_bytes + 2, zero=zero)
+        )
 
 
 def test_a_row_is_covered_and_not_left() -> None:
@@ -161,4 +212,4 @@ def test_a_row_is_covered_and_not_left() -> None:
 def test_elements(element_bytes: int) -> None:
     moves = tuple((element_bytes * (7 * k % 19), element_bytes * k) for k in range(19))
     for count in (1, 5):
-        check(ElementsSpec("avx2", element_bytes, count, 20 * element_bytes, moves))
+        check(ElementsSpec(isa="avx2", element_bytes=element_bytes, count=count, step=20 * element_bytes, moves=moves))

@@ -22,7 +22,7 @@ from asmdnn.runtime.execution import ExecutablePlan
 from tests.support.plans import emulate_plan
 
 ROW = 64  # bytes that a record copies
-COPY = RowsSpec("avx2", 1, ROW, 0, 0)
+COPY = RowsSpec(isa="avx2", rows=1, row_bytes=ROW, src_step=0, dst_step=0)
 ROWS = 48
 DESC = dnn.MemoryDesc((ROWS, ROW // 4), dnn.f32, "ab")
 PARTS = (1, 2, 3, 7)
@@ -85,7 +85,10 @@ CASES: dict[str, Callable[[], Plan]] = {
     ),
     "groups": lambda: plan_of(
         Phase(
-            (replace(COPY, rows=1), RowsSpec("avx2", 2, ROW // 2, ROW // 2, ROW // 2)),
+            (
+                replace(COPY, rows=1),
+                RowsSpec(isa="avx2", rows=2, row_bytes=ROW // 2, src_step=ROW // 2, dst_step=ROW // 2),
+            ),
             (SRC, DST),
             np.array([(k, ROW * i, ROW * i) for i in range(ROWS) for k in (0, 1)], np.int64),
             np.full(2 * ROWS, 50, np.int32),
@@ -112,7 +115,10 @@ def test_executed(case: str) -> None:
 
 def own_plan(size: int = 4 * ROW, **how: object) -> Plan:
     """Groups of four rows that go through scratch which every part has for itself."""
-    to, back = RowsSpec("avx2", 4, ROW, ROW, ROW), Back("avx2", 4, ROW, ROW, ROW)
+    to, back = (
+        RowsSpec(isa="avx2", rows=4, row_bytes=ROW, src_step=ROW, dst_step=ROW),
+        Back(isa="avx2", rows=4, row_bytes=ROW, src_step=ROW, dst_step=ROW),
+    )
     table = np.array([(k, 4 * ROW * i, 0, 4 * ROW * i) for i in range(ROWS // 4) for k in (0, 1)], np.int64)
     how = {"groups": np.arange(0, len(table) + 1, 2), **how}
     made = Phase((to, back), (SRC, OWN, DST), table, np.full(len(table), 50, np.int32), **how)  # type: ignore[arg-type]

@@ -35,23 +35,23 @@ from tests.proof.mutants import Edit, find, jump_to, violation_of, with_bytes, w
 
 CONV = {isa: blocked(isa, 3, 2) for isa in ("avx2", "avx512_core")}
 TAIL = {isa: plain(isa, 2, 5) for isa in ("avx2", "avx512_core")}
-COPY = RowsSpec("avx2", 3, 52, 64, 64)
-STREAMING = RowsSpec("avx2", 3, 64, 64, 64, streaming=True)
+COPY = RowsSpec(isa="avx2", rows=3, row_bytes=52, src_step=64, dst_step=64)
+STREAMING = RowsSpec(isa="avx2", rows=3, row_bytes=64, src_step=64, dst_step=64, streaming=True)
 LEFT, BETWEEN = Segment(4, 1, 6), Segment(4, 0, 6, times=2, is_counted=True)
 ROWS = rows("avx2", LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
 DISTANCE, TIMES, HEIGHT = 1, 4, 6  # words: of dst from row to row, segments between, rows
 BAND_BYTES = 32
 PIXELS = PoolPixelsSpec(
-    "avx2", "max", loops=(PixelLoop(2, 1600, 160), PixelLoop(5, 64, 32)), window=(Taps(2, 800), Taps(2, 32)),
+    isa="avx2", alg="max", loops=(PixelLoop(2, 1600, 160), PixelLoop(5, 64, 32)), window=(Taps(2, 800), Taps(2, 32)),
     elements=8, pixels=2, vectors=1,
 )  # fmt: skip
 WINDOWS = PoolPixelsSpec(
-    "avx2", "avg", loops=(PixelLoop(1, 0, 32),), window=(Taps(9, 320), Taps(8, 32)), elements=8, pixels=1, vectors=1,
-    divisor=72,
+    isa="avx2", alg="avg", loops=(PixelLoop(1, 0, 32),), window=(Taps(9, 320), Taps(8, 32)), elements=8, pixels=1,
+    vectors=1, divisor=72,
 )  # fmt: skip
 PLANES = inputs_of("avx2", 2, LEFT, BETWEEN, padding=1, bands=(Band(2, 0, 3),))
 INPUT = list(words_in_front(PLANES)).index(INPUT_OF_SRC)
-GATHER = GatherSpec("avx2", count=1, limit=9, row_bytes=68, src_step=68, dst_step=68, index_step=4)
+GATHER = GatherSpec(isa="avx2", count=1, limit=9, row_bytes=68, src_step=68, dst_step=68, index_step=4)
 SCATTER = ScatterSpec(isa="avx2", count=1, limit=9, row_bytes=68, updates_step=68, dst_step=68, index_step=4)
 CHOOSE = SortedTopKSpec(isa="avx2", call="choose", k=33, size=64, elements=8)
 ADDING = replace(SCATTER, reduction="add")
@@ -120,7 +120,12 @@ def load_mxcsr(asm: Assembler) -> None:
 
 WITH_CODE: dict[str, tuple[Spec, Edit, str, str]] = {
     "avx512 in avx2": (CONV["avx2"], emit("VPXORD", *3 * [register("zmm", 0)]), "features", "avx512f"),
-    "avx512 in the executor": (ExecutorSpec(2), emit("VPXORD", *3 * [register("zmm", 0)]), "features", "every 64-bit"),
+    "avx512 in the executor": (
+        ExecutorSpec(arguments=2),
+        emit("VPXORD", *3 * [register("zmm", 0)]),
+        "features",
+        "every 64-bit",
+    ),
     "rbx clobbered": (CONV["avx2"], emit("MOV", RBX, 0), "callee-saved", "rbx"),
     "r15 clobbered": (CONV["avx512_core"], emit("INC", register("r64", 15)), "callee-saved", "r15"),
     "rbx clobbered on one path": (COPY, clobber_on_one_path, "callee-saved", "rbx"),
@@ -314,7 +319,7 @@ def string_instruction() -> Kernel:
 
 
 def call_with_odd_stack() -> Kernel:
-    spec = ExecutorSpec(2)
+    spec = ExecutorSpec(arguments=2)
     pushed = find(spec, "sub rsp")
     return with_bytes(spec, pushed.offset, pushed.data[:-1] + bytes((pushed.data[-1] + 8,)))
 
@@ -337,7 +342,7 @@ def tiles_left() -> Kernel:
 
 
 def without_sfence() -> Kernel:
-    spec = ExecutorSpec(2)
+    spec = ExecutorSpec(arguments=2)
     return with_bytes(spec, find(spec, "sfence").offset, NOP3)
 
 

@@ -17,7 +17,7 @@ from tests.support.footprints import Claim, claim_of
 from tests.support.native import Kernel, call_guarded, first_failure
 from tests.support.octets import DST_POISON, POISON
 
-RIGHT = RowsSpec("avx2", 3, 36, 60, 52)
+RIGHT = RowsSpec(isa="avx2", rows=3, row_bytes=36, src_step=60, dst_step=52)
 WIDER, NARROWER, TALLER, ZERO = (replace(RIGHT, row_bytes=40), replace(RIGHT, row_bytes=32), replace(RIGHT, rows=4),
                                  replace(RIGHT, zero=True))  # fmt: skip
 CASE = case_of(RIGHT)

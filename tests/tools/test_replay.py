@@ -63,7 +63,9 @@ def test_what_counts(old: Any, new: Any, compared: tuple[Any, ...], differs: boo
 
 
 def test_what_a_tree_generates_is_what_is_compared() -> None:
-    spec = ConvertSpec("avx2", Conversion("f32", "s8"), 3, 5, (20, 4), (5, 1))
+    spec = ConvertSpec(
+        isa="avx2", conversion=Conversion("f32", "s8"), rows=3, columns=5, src_steps=(20, 4), dst_steps=(5, 1)
+    )
     found = kernel(spec)
     assert found["data"].startswith("".join(data for data, _ in found["listing"]))
     assert replay.constants(found)

@@ -38,7 +38,7 @@ from asmdnn.records import dataclass
 MOST_ROWS: Final = 512  # of a call: 16 blocks
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AmxTileSpec:
     """The kernel of a tile with dense groups of src and weights in panels of one or two vectors."""
 

@@ -42,7 +42,7 @@ from asmdnn.records import dataclass
 ONE_ROW = Bias(0, True)  # a channel's for all pixels
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvTileSpec(ConvTile):
     """The kernel of a tile."""
 

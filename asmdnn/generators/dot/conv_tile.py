@@ -12,7 +12,7 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvTile:
     """Everything that the code of a tile kernel depends on; sizes are elements unless they end in _bytes.
 

@@ -31,7 +31,7 @@ LOOPS, REST, ROW_OF_SRC, ROW_OF_DST = range(4)  # rounds of UNROLL steps, furthe
 APART = 3  # rows from one that has a pointer to the next one that has; those between are 1 and 2 distances further
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountedTileSpec:
     """The kernel of a tile; see `is_countable`.  Its bytes depend on `code_spec`."""
 

@@ -46,7 +46,7 @@ LEAST_PIXELS = 3  # for which two rows are computed together
 FINISHED = 5  # pixels whose post-ops share what they read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DepthwiseRowsSpec(DotRows):
     """Rows whose lanes take several kernel rows at a time; group is 1, and so is abreast."""
 

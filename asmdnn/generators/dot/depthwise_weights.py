@@ -68,7 +68,7 @@ class ColumnRun:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DepthwiseWeightsSpec:
     """Everything that the bytes of the kernel depend on; distances in bytes.
 

@@ -9,7 +9,7 @@ from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS, f32, s32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DotRows(GroupedRows):
     """Rows of pairs of floats, whose sums are f32, or of bytes, whose sums are s32."""
 

@@ -59,7 +59,7 @@ def columns_at_once(types: Types, isa: str) -> int:
     return sum(1 for _ in takewhile(partial(strip_of, types, isa), count(1)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DotsSpec:
     """Everything that the bytes of the kernel depend on; rows, depth and columns > 0, depth in elements, for which
     strip_of() has a strip.

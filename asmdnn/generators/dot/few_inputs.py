@@ -32,7 +32,7 @@ from asmdnn.records import dataclass, replace
 MOST_HELD = 5  # positions of a kernel row: the weights of all are in registers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FewInputsSpec(GroupedRows):
     """Rows whose lanes share their inputs; `group` is the number of inputs, and `src_whole` says nothing."""
 

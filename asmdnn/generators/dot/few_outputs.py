@@ -33,7 +33,7 @@ MOST_SOURCES = 3  # registers that take turns holding a source vector
 Sums = list[tuple[int, list[Register]]]  # of a pixel, those of all outputs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FewTileSpec:
     """Everything that the bytes of the kernel depend on; sizes in bytes where they say so.
 

@@ -30,7 +30,7 @@ CHUNK = 4  # vectors of columns in a step, to hide the latency of a multiply
 OTHERS = 13  # registers that a step needs beside src: sums, rows and what they become, an order, a mask, 128s
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GemvSpec:
     """Everything that the bytes of the kernel depend on; depth > 0, in elements."""
 

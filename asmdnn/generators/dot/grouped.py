@@ -66,7 +66,7 @@ from asmdnn.types import f32
 SOURCES = 3  # registers that take turns holding a source vector
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedRowsSpec(GroupedRows):
     """Rows whose lanes find their inputs in the lanes of their group."""
 

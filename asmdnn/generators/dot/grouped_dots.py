@@ -32,7 +32,7 @@ from asmdnn.isa.vectors import VECTORS, lanes_of
 from asmdnn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedDotsSpec(DotRows):
     """Rows whose lanes multiply 4 bytes of their group at a time."""
 

@@ -27,7 +27,7 @@ AnyRows = TypeVar("AnyRows", bound="GroupedRows")
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedRows(RowNumbers):
     """Everything that the bytes of rows depend on, of a grouped convolution (grouped.py) or of one with few inputs
     (few_inputs.py), which say how a lane finds its inputs; sizes in bytes where they say so.

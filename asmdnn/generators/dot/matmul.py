@@ -61,7 +61,7 @@ from asmdnn.types import f32
 UNROLL = 8  # steps of depth in the loop's body, each of a group of k
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MatmulTileSpec:
     """The kernel of a tile."""
 

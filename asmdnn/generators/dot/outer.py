@@ -32,7 +32,7 @@ CHUNK = 8  # vectors of columns at a time, to hide the latency of a multiply
 BROADCASTS = 2  # registers that elements of src take turns in
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OuterSpec:
     """Everything that the bytes of the kernel depend on; depth > 0, in elements, panel_vectors divides CHUNK.
 

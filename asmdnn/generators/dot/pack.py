@@ -40,7 +40,7 @@ def most_summed(isa: str, types: Types) -> int:
     return (VECTORS[isa].count - JOINING) * lanes_of(isa) if dot_class(types, isa).shift else 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PackSpec:
     """Everything that the code of the kernel depends on; depth > 0, columns > 0; floats are not widened."""
 

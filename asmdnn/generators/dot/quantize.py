@@ -32,7 +32,7 @@ ABS = 0x7FFFFFFF
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuantizeSpec:
     """Everything that the bytes of such a kernel depend on.  elements: whole groups; group: whole vectors."""
 

@@ -41,7 +41,7 @@ OTHER_REGISTERS: Final = 5  # weights, their upper halves, a spare one, the mask
 SRC, SRC_SCALES, SRC_SUMS, WEIGHTS, SCALES = range(5)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuantizedProductSpec(PanelProduct):
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8."""

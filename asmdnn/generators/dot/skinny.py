@@ -33,7 +33,7 @@ SPARE = 2  # registers: an element of src, and the mask of a tail
 OTHERS = 9  # that rows of several elements need: rows and what they become, an order, a mask, 128s
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkinnySpec:
     """Everything that the bytes of the kernel depend on; 1 < rows, depth > 0, in elements; fits(types, isa, rows)."""
 

@@ -23,7 +23,7 @@ ZERO_POINT, SUMS, START = range(len(ARGUMENTS))
 CHUNK = 4  # vectors in a turn of the loop
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StartVectorSpec:
     """Everything that the bytes of the kernel depend on; count > 0."""
 

@@ -42,7 +42,7 @@ SRC, WEIGHTS, SCALES = range(3)
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnpackedProductSpec(PanelProduct):
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8.  signed: in two's complement.  in_order: nibbles of 8 k as they

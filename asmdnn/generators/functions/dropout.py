@@ -32,7 +32,7 @@ ARGUMENTS = ("src", "dst", "mask", "probability", "seed", "first")
 SRC, DST, MASK, PROBABILITY, SEED, FIRST = range(6)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropoutSpec:
     """See above."""
 

@@ -39,7 +39,7 @@ from asmdnn.records import dataclass, field
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ElementwiseSpec:
     """Everything that the bytes of an element-wise kernel depend on; vector_bytes of operands are not used here.
 
@@ -124,7 +124,7 @@ class ElementwiseSpec:
         asm.ret()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypedElementwiseSpec(ElementwiseSpec):
     """A map of elements of other types than f32, in which it computes; types: of every argument."""
 
@@ -151,7 +151,7 @@ class TypedElementwiseSpec(ElementwiseSpec):
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypedResultsSpec(TypedElementwiseSpec):
     """A typed map with more results than dst, such as a mask of bytes: argument 2, 3 and so on."""
 
@@ -163,7 +163,7 @@ class TypedResultsSpec(TypedElementwiseSpec):
         return (Result(DST, self.dst_row_bytes, self.chain), *self.more)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralResultsSpec(ElementwiseSpec):
     """A map with more results than dst, such as the state and the output of an LSTM's cell: argument 2, 3 and so on.
 

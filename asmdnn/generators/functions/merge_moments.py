@@ -26,7 +26,7 @@ MEANS, SQUARES, MERGED_MEAN, MERGED_M2 = range(4)
 MERGED_AT_ONCE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeMomentsSpec:
     """Of `rows` chunks, for each lane."""
 

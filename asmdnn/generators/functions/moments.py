@@ -29,7 +29,7 @@ from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MomentsSpec:
     """Of one chunk for each row, or for each lane.  divides: m2 / n instead of m2."""
 

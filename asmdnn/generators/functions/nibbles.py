@@ -26,7 +26,7 @@ LEAST, MOST, MOST_UNSIGNED = -8, 7, 15
 KINDS = ("b16", "b8")  # plain bits of two elements, and of two nibbles
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NibblesSpec:
     """Everything that the bytes of such a kernel depend on.  count: of bytes that hold two; packs, or widens."""
 

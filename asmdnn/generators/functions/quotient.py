@@ -26,7 +26,7 @@ SRC, RESULT, DST = range(3)
 
 
 @exact
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class QuotientSpec:
     """scales[i] = src_scales[i] / dst_scales[i]; src_step_bytes is None if src has no scales.
 

@@ -40,7 +40,7 @@ INSTRUCTIONS: Final = {"sum": "VADDPS", "mul": "VMULPS", "max": "VMAXPS", "min":
 AT_ONCE = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReduceSpec:
     """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above."""
 
@@ -94,7 +94,7 @@ class ReduceSpec:
         asm.ret()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypedReduceSpec(ReduceSpec):
     """A reduction of elements of another type than f32, in which it computes."""
 

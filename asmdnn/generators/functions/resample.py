@@ -51,7 +51,7 @@ class ResampleStep(NamedTuple):
     weights_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResampleSpec:
     """Everything that the bytes of the kernel depend on.
 

@@ -82,7 +82,7 @@ def stretches(columns: Sequence[Column], whole: int) -> list[Stretch]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResampleRowsSpec:
     """Everything that the bytes of the kernel depend on.
 

@@ -18,7 +18,7 @@ from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypedResampleSpec(ResampleSpec):
     """types: of src and dst."""
 

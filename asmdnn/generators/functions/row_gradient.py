@@ -37,7 +37,7 @@ from asmdnn.records import dataclass
 AT_ONCE = 2  # vectors, of which programs of several inputs hold the values
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowGradientSpec:
     """Everything that the bytes of such a kernel depend on.
 

@@ -36,7 +36,7 @@ LEAST_AT_ONCE, MOST_AT_ONCE, MANY_REGISTERS = 2, 4, 24  # vectors, of which prog
 MOST_TOTALS, TOTALS_BYTES = 8, 256  # of sums of lanes: columns beside one another share what is prefetched
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowSumsSpec:
     """Everything that the bytes of such a kernel depend on.
 

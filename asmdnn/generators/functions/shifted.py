@@ -11,7 +11,7 @@ from asmdnn.isa.assembler import Assembler
 from asmdnn.records import dataclass, replace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShiftedSpec:
     """`kernel`, whose frame begins at word `first`.  Of kernels without tap lists."""
 

@@ -25,7 +25,7 @@ from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SoftmaxSpec(SoftmaxShape):
     """Everything that the bytes of a softmax kernel depend on.  log: of the second form.  prefetches: src is asked for
     ahead, which pays where it comes from memory."""

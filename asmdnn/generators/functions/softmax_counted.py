@@ -29,7 +29,7 @@ WORDS = 2  # the argument
 SOME = 4  # rows at a time, of those that are no whole round
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountedSoftmaxSpec(SoftmaxShape):
     """A softmax of f32 without operands; its bytes depend on `code_spec`."""
 

@@ -33,7 +33,7 @@ from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SoftmaxLanesSpec(SoftmaxShape):
     """Everything that the bytes of such a kernel depend on.  log: of the second form."""
 

@@ -45,7 +45,7 @@ INFINITY = float("inf")
 
 
 @exact
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SoftmaxPartsSpec:
     """Everything that the bytes of such a kernel depend on."""
 

@@ -12,7 +12,7 @@ from asmdnn.records import dataclass
 SRC, DST = range(2)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SoftmaxShape:
     """Rows of src and dst, what comes before and after, and whether the logarithm is asked for.
 

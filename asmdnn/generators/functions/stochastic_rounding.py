@@ -31,7 +31,7 @@ ARGUMENTS = ("src", "dst", "seed", "first")
 SRC, DST, SEED, FIRST = range(4)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StochasticRoundingSpec:
     """See above."""
 

@@ -41,7 +41,7 @@ UNROLLED = 4  # vectors of a dense row; longer ones are looped over
 FACTOR = 128  # a power of two
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CompensationSpec:
     """One call of the formula above, steps in bytes.
 

@@ -22,7 +22,7 @@ UNROLLED = 8  # vectors of a row
 JOINED = 4  # vectors of rows that are joined
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertSpec(ConvertBlock):
     """dst[r, c] = src[r, c]; columns are walked a vector at a time, dense or not.
 

@@ -32,7 +32,7 @@ def ranges(argument: int, rows: int, columns: int, steps: Steps, size: int) -> t
     return tuple(Range(argument, start, start + size) for start in starts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertBlock:
     """What both kernels have: `rows` x `columns` elements, and how far apart they lie in every argument."""
 
@@ -104,7 +104,7 @@ class BlockCode(Protocol):
     def block(self, rows: int, columns: int) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransposedBlock(ConvertBlock):
     """A block whose rows are the columns of dst: dst[c, r] = src[r, c]."""
 

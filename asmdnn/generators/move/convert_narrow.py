@@ -25,7 +25,7 @@ GROUP_BYTES = 4  # of a column
 COLUMNS = QUARTER_BYTES // GROUP_BYTES  # that a quarter of a register has a group of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertNarrowSpec(TransposedBlock):
     """dst[c, r] = src[r, c]: columns dense in src, rows dense in dst; the longer side is looped over.
 

@@ -44,7 +44,7 @@ def loop_over_pixels(
         emit(first, min(LANES, rest - first))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertInterleaveSpec(TransposedBlock):
     """dst[c, r] = src[r, c]: rows are planes, dense; columns are pixels, whose bytes are dense in dst.  No sum."""
 
@@ -106,7 +106,7 @@ def interleaved(planes: int) -> bytes:
     return order.ljust(HALF_BYTES, bytes([NOTHING]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertDeinterleaveSpec(TransposedBlock):
     """dst[c, r] = src[r, c]: rows are pixels, whose bytes are dense in src; columns are planes, dense.  No sum."""
 

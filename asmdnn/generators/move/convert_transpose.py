@@ -37,7 +37,7 @@ INTERLEAVES = 2 * ROWS
 COLUMN_OPERATIONS = 4  # widening, conversions, store
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertTransposeSpec(TransposedBlock):
     """dst[c, r] = src[r, c]: columns dense in src, rows dense in dst; the longer side is looped over."""
 

@@ -22,7 +22,7 @@ ARGUMENTS = ("src", "dst", "indices")
 SRC, DST, INDICES = range(3)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GatherSpec:
     """See above; limit is at least 1, all distances fit 32 bits."""
 

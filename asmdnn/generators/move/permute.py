@@ -37,7 +37,7 @@ class Unit:
     sources: tuple[tuple[int, Lanes], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PermuteSpec:
     """For each of `pixels` pixels all units.
 

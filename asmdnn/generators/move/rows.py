@@ -23,7 +23,7 @@ ZMM_BYTES = 64  # VMOVDQU does not move a zmm register
 IN_FLIGHT = 8  # vectors loaded before the first of them is stored
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RowsSpec:
     """dst[r, 0:row_bytes] = src[r, 0:row_bytes], or 0 when `zero`; row r is r * step bytes from its pointer.
 

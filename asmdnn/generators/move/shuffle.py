@@ -27,7 +27,7 @@ SRC, DST = range(2)
 ARGUMENTS = ("src", "dst")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShuffleSpec:
     """For each of `pixels` pixels all tiles of all parts.
 

@@ -17,7 +17,7 @@ from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ElementsSpec:
     """For i < count, each element of `moves`: dst[d + i * step] = src[s + i * step], in bytes; moves: (s, d)."""
 

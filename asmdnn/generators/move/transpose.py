@@ -26,7 +26,7 @@ UNITS = (1, 2, 4, 8, 16, 32)
 FEWEST_ACROSS = 4  # units of the side that is unrolled, if planners say nothing else
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransposeSpec:
     """See above.  At most a line of columns, or else of rows: that side is unrolled, the other one looped over.
 

@@ -15,7 +15,7 @@ UNROLLED = 8  # registers of words, a quarter's bytes each
 WIDENED = tuple(Conversion(src.name, s16.name) for src in INTEGERS8)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WordsSpec(ConvertBlock):
     """dst[r, c] = src[r, c], columns dense in both."""
 

@@ -39,7 +39,7 @@ INDICES, FIRST = 2, 3
 Store = Callable[[Any, Any], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolIndicesSpec:
     """Everything that the bytes of the kernel depend on; loops and window as in pixels.py.
 

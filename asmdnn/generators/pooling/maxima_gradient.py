@@ -50,7 +50,7 @@ class CellPixel(NamedTuple):
     positions: tuple[WindowPlace, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MaximaGradientSpec:
     """Everything that the bytes of the kernel depend on.
 

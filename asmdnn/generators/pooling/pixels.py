@@ -46,7 +46,7 @@ from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass, replace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPixelsSpec(Pooled):
     """What a kernel does; its bytes depend on `code_spec`.
 

@@ -26,7 +26,7 @@ CHAINS = 4  # of additions, of which each waits for the one before
 UNROLLED = 32  # vectors of a plane
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolPlanesSpec(Pooled):
     """Everything that the bytes of the kernel depend on."""
 

@@ -44,7 +44,7 @@ STRIDES = (1, 2)
 Store = Callable[[Any, Any], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRowsSpec(Pooled):
     """Everything that the bytes of the kernel depend on.
 

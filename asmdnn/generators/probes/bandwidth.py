@@ -9,7 +9,7 @@ UNROLLED = 16  # loads of a block: enough in flight, and the loop's own two inst
 ADDITIONS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BandwidthSpec:
     """void kernel(const int64 frame[3]): reads frame[1] blocks from address frame[0] on, frame[2] times over.
 
@@ -57,7 +57,7 @@ class BandwidthSpec:
         asm.ret()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClockSpec:
     """void kernel(const int64 frame[1]): frame[0] times 64 additions, each of which waits for the one before.
 

@@ -9,7 +9,7 @@ ARGUMENTS = ("passes",)
 CHAINS = 12  # more than latency times ports anywhere (4 x 2), and no more than AVX2 has registers for
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PeakSpec:
     """void kernel(const int64 frame[1]): frame[0] times 12 multiply-adds of zeros."""
 

@@ -179,7 +179,7 @@ def gradient_form(cell: CellGradient) -> GradientForm:
     return writing.form()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GradientSpec(SeveralResultsSpec):
     """The kernel of a cell's gradient: an element-wise one."""
 
@@ -201,4 +201,6 @@ def gradient_spec(isa: str, cell: CellGradient, rows: int, elements: int, row_by
     first, *others = ((ExpressionOp(program, operands),) for program in form.programs)
     more = tuple(Result(DST + i, steps[DST + i], chain) for i, chain in enumerate(others, 1))
     src = Operand(SRC, steps[SRC], 0, False)
-    return GradientSpec(isa, rows, elements, src, steps[DST], first, more=more, cell=cell)
+    return GradientSpec(
+        isa=isa, rows=rows, elements=elements, src=src, dst_row_bytes=steps[DST], chain=first, more=more, cell=cell
+    )

@@ -36,7 +36,7 @@ from asmdnn.records import dataclass
 UNROLL = 8  # steps of depth in the loop's body
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecurrentTileSpec:
     """Everything that the bytes of a tile's kernel depend on.
 

@@ -29,7 +29,7 @@ def features_of(features: int) -> int:
     return -(-features // LANES) * LANES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TreeCodesSpec:
     """words: a multiple of 8 that the features fit, twice if they are mirrored."""
 

@@ -37,7 +37,7 @@ MOST_UNITS = 1 << 28  # of a table, whose places are imm32
 COLUMNS = 8  # of a vector of values
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TreeWalkSpec:
     """along: "rows" is eight rows in each tree, "trees" one row in eight trees.  joins: sum, min or max.
 

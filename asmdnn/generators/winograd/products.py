@@ -31,7 +31,7 @@ from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProductsTransformSpec:
     """Everything that the bytes of the kernel depend on."""
 

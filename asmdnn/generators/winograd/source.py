@@ -27,7 +27,7 @@ from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTransformSpec:
     """Everything that the bytes of the kernel depend on; rows and cols are [begin, end) of the tile's n."""
 

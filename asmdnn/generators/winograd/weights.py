@@ -25,7 +25,7 @@ WEIGHTS, TRANSFORMED = range(2)
 TAPS = 3  # along an axis
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WeightsTransformSpec:
     """Everything that the bytes of the kernel depend on; elements are whole vectors."""
 

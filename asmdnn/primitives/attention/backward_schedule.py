@@ -176,8 +176,10 @@ class BackwardPlan(AttentionPlan):
         records, cycles = [], []
         for first in range(0, block.rows, some):
             rows = min(some, block.rows - first)
-            extents = rows, block.keys, row_bytes, row_bytes
-            spec = RowGradientSpec(self.isa, "softmaxback", "rows", *extents, operands, *programs)
+            spec = RowGradientSpec(
+                isa=self.isa, what="softmaxback", along="rows", rows=rows, elements=block.keys, src_row_bytes=row_bytes,
+                dst_row_bytes=row_bytes, operands=operands, **programs._asdict(),
+            )  # fmt: skip
             records.append([specs.setdefault(spec, len(specs)), *[first * row_bytes] * 3])
             cycles.append(cost(spec))
         views = (View(GRADIENTS), View(GRADIENTS), View(SCORES))

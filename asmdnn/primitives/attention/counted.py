@@ -53,7 +53,15 @@ def counted_softmax(step: StepRecords, numbers: KernelNumbers) -> StepRecords:
     if len(shapes) < len(step.kernels):
         return step
     found = [
-        CountedSoftmaxSpec(x.isa, x.rows, x.elements, x.src_row_bytes, x.dst_row_bytes, before=x.before) for x in shapes
+        CountedSoftmaxSpec(
+            isa=x.isa,
+            rows=x.rows,
+            elements=x.elements,
+            src_row_bytes=x.src_row_bytes,
+            dst_row_bytes=x.dst_row_bytes,
+            before=x.before,
+        )
+        for x in shapes
     ]
     return with_numbers(step, found, numbers)
 
@@ -79,4 +87,4 @@ def counted(spec: KernelSpec, fills_vectors: bool) -> CountedTileSpec | None:
     tile = replace(spec.tile, prefetch_lines=0)
     if fills_vectors and tile.padded and tile.dst is None:
         tile = replace(tile, columns=tile.vectors * lanes_of(tile.isa))
-    return CountedTileSpec(tile)
+    return CountedTileSpec(tile=tile)

@@ -59,7 +59,11 @@ class Softmax:
     def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...]) -> tuple[KernelSpec, int]:
         """Of some rows, and its expected cycles."""
         scaling = EltwiseOp("linear", self.scale, 0.0, 1.0)
-        spec = SoftmaxSpec(f32_level(self.engine.isa), rows, keys, *self.rows_bytes, (scaling, *masks))
+        src_row, dst_row = self.rows_bytes
+        spec = SoftmaxSpec(
+            isa=f32_level(self.engine.isa), rows=rows, elements=keys, src_row_bytes=src_row, dst_row_bytes=dst_row,
+            before=(scaling, *masks),
+        )  # fmt: skip
         return spec, cost(spec, self.engine.tuning.softmax)
 
     @property
@@ -115,8 +119,11 @@ class SoftmaxInParts(Softmax):
         return {"src": ROUNDED, "binary_0": FACTORS}
 
     def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...]) -> tuple[KernelSpec, int]:
-        level, sizes = narrowing_level(self.dtype.name, self.engine.isa), self.rows_bytes
-        spec = SoftmaxPartsSpec(level, rows, keys, *sizes, self.scale, self.dtype.name, masks=masks)
+        level, (src_row, dst_row) = narrowing_level(self.dtype.name, self.engine.isa), self.rows_bytes
+        spec = SoftmaxPartsSpec(
+            isa=level, rows=rows, elements=keys, src_row_bytes=src_row, dst_row_bytes=dst_row, scale=self.scale,
+            kind=self.dtype.name, masks=masks,
+        )  # fmt: skip
         tuning, vectors = self.engine.tuning.softmax, -(-keys // lanes_of(level))
         return spec, tuning.call_cycles + rows * (vectors * tuning.vector_cycles + tuning.row_cycles // ROWS)
 

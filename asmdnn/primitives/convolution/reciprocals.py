@@ -52,7 +52,9 @@ def after_reciprocals(plan: Plan, operand: str, engine: Engine) -> Plan:
     tensors = dict(plan.tensors)
     count = tensors.pop(operand).nelems()
     assembly, tuning = Assembly(engine.tuning, engine.isa), engine.tuning
-    spec = QuotientSpec(NARROWEST, count, None, F32_BYTES if count > 1 else 0, 0.0)
+    spec = QuotientSpec(
+        isa=NARROWEST, count=count, src_step_bytes=None, dst_step_bytes=F32_BYTES if count > 1 else 0, sum=0.0
+    )
     room = assembly.room(FACTORS, spec.result_bytes)
     buffers = {SCALES: SCALES, RESULT: room}
     used = [buffers.get(name, "") for name in quotient.ARGUMENTS]

@@ -118,16 +118,12 @@ def calls(
     g, axis = job.g, job.g.axes[-1]
     found = segments(g, tuple(PanelRow(0, s) for s in positions), chunk)
     alone = DepthwiseWeightsSpec(
-        job.isa,
-        tuple((s * axis.d - axis.p) * g.src.pixel_bytes for s in positions),
-        tuple(ColumnRun(numbers, begin, end - begin) for numbers, begin, end in found),
-        src_step=axis.s * g.src.pixel_bytes,
-        dst_step=g.dst.pixel_bytes,
-        weights_step=job.vector_bytes,
-        accumulate=accumulate or run.goes_on,
-        dtype=job.dtype,
+        isa=job.isa, positions=tuple((s * axis.d - axis.p) * g.src.pixel_bytes for s in positions),
+        segments=tuple(ColumnRun(numbers, begin, end - begin) for numbers, begin, end in found),
+        src_step=axis.s * g.src.pixel_bytes, dst_step=g.dst.pixel_bytes, weights_step=job.vector_bytes,
+        accumulate=accumulate or run.goes_on, dtype=job.dtype,
         lines=tuple(n * g.axes[-2].d * g.src.axis_bytes[-2] if n else 0 for n in range(run.count)),
-    )
+    )  # fmt: skip
     pixels = sum((end - begin) * (1 + run.count * len(numbers)) for numbers, begin, end in found)
     for spec, taps in taps_of(job, alone, run):
         start = sum(map(len, words))

@@ -230,18 +230,11 @@ def tile(job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, vector
     )
     apart, touching = g.dst.channel(panels.lanes), f32.size_bytes * panels.lanes
     spec = ConvTileSpec(
-        job.isa,
-        vectors,
-        vectors * panels.lanes,
-        src_pixel_bytes=rows,
-        src_channel_bytes=axis.s * pixel,
-        weights_row_bytes=out,
-        dst_pixel_bytes=panels.row_bytes,
-        dst_vector_bytes=touching,
-        whole_vectors=True,
-        groups=tuple(groups),
+        isa=job.isa, vectors=vectors, channels=vectors * panels.lanes, src_pixel_bytes=rows,
+        src_channel_bytes=axis.s * pixel, weights_row_bytes=out, dst_pixel_bytes=panels.row_bytes,
+        dst_vector_bytes=touching, whole_vectors=True, groups=tuple(groups),
         weights_vector_bytes=0 if apart == touching else apart,
-    )
+    )  # fmt: skip
     start = tables.list_of(np.concatenate(words) if words else np.zeros(1, np.int64))
     src = g.src.start_bytes + g.src.channel(channel) + (position * axis.d - axis.p) * pixel + base[0]
     place = np.array((src, g.dst.start_bytes + base[1], 0, unit.first * panels.row_bytes, start, 0))

@@ -79,7 +79,7 @@ def write_pack(path: str | PathLike[str], descs: Iterable[PrimitiveDesc], facts:
     cache = kernel_cache()
     for pd in given:
         isas[pd.engine.isa] = machines[pd.engine.machine] = None
-        specs: list[Any] = [*pd.plan.specs, ExecutorSpec(pd.plan.arguments)]
+        specs: list[Any] = [*pd.plan.specs, ExecutorSpec(arguments=pd.plan.arguments)]
         for spec in specs:
             key = cache.key(spec)
             if ("kernel", key) not in blobs:

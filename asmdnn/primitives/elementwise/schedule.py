@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
@@ -112,7 +112,9 @@ def padding_of_mask(mask: str, nests: Sequence[Box], tuning: Tuning) -> tuple[Ph
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning.elementwise) if box.padding else ():
             outer = tuple(Loop(x.extent, (0, x.dst)) for x in piece.loops if x is not row and x is not rows)
-            spec = RowsSpec(NARROWEST, rows.extent, row.extent, 0, rows.dst, zero=True)
+            spec = RowsSpec(
+                isa=NARROWEST, rows=rows.extent, row_bytes=row.extent, src_step=0, dst_step=rows.dst, zero=True
+            )
             calls.append((spec, Box((0, piece.dst), ()), outer))
     costs = {spec: cost(spec, tuning.elementwise) for spec, *_ in calls}
     return phases_of(calls, costs, views(("", mask)), tuning.phases, [1, 1]) if calls else ()
@@ -222,21 +224,26 @@ def spec_of(
     sizes = [desc.dtype.size_bytes for desc in tensors.values()]
     dst_step = sizes[DST] * rows.strides[DST]
     if box.padding:
-        return RowsSpec(NARROWEST, rows.extent, sizes[DST] * row.extent, 0, dst_step, zero=True)
+        return RowsSpec(
+            isa=NARROWEST, rows=rows.extent, row_bytes=sizes[DST] * row.extent, src_step=0, dst_step=dst_step, zero=True
+        )
     operands = operands_along(tensors, row, rows)
     main = request.main(operands)
     chain = (main, *after.on_registers(operands))
     src = next(iter(operands.values()))
-    fields = (narrowed(isa, row.extent), rows.extent, row.extent, src, dst_step, chain)
+    fields: dict[str, Any] = {
+        "isa": narrowed(isa, row.extent), "rows": rows.extent, "elements": row.extent, "src": src,
+        "dst_row_bytes": dst_step, "chain": chain,
+    }  # fmt: skip
     if request.second:
         second = Result(SECOND, sizes[SECOND] * rows.strides[SECOND], (request.second[2](operands),))
-        return SeveralResultsSpec(*fields, more=(second,))
+        return SeveralResultsSpec(**fields, more=(second,))
     if set(types) == {f32.name}:
-        return ElementwiseSpec(*fields)
+        return ElementwiseSpec(**fields)
     if request.mask:
         mask = Result(MASK, rows.strides[MASK], (main, ExpressionOp(is_positive(), ())))
-        return TypedResultsSpec(*fields, types=types, more=(mask,))
-    return TypedElementwiseSpec(*fields, types=types)
+        return TypedResultsSpec(**fields, types=types, more=(mask,))
+    return TypedElementwiseSpec(**fields, types=types)
 
 
 @lru_cache

@@ -31,13 +31,18 @@ class Moments(TreeKernels):
         return self.dtype.size_bytes
 
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
-        rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
-        isa = narrowed(self.isa, chunk.elements)
-        return MomentsSpec(isa, chunk.along, *rows, is_last and self.divides, self.dtype.name)
+        return MomentsSpec(
+            isa=narrowed(self.isa, chunk.elements), along=chunk.along, rows=chunk.rows, elements=chunk.elements,
+            src_row_bytes=chunk.src_row_bytes, dst_row_bytes=chunk.dst_row_bytes, divides=is_last and self.divides,
+            kind=self.dtype.name,
+        )  # fmt: skip
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
-        size = (chunk.rows, chunk.elements, chunk.src_row_bytes)
-        return MergeMomentsSpec(self.isa, *size, *counts, is_last and self.divides)
+        count, last = counts
+        return MergeMomentsSpec(
+            isa=self.isa, rows=chunk.rows, elements=chunk.elements, row_bytes=chunk.src_row_bytes, count=count,
+            last=last, divides=is_last and self.divides,
+        )  # fmt: skip
 
     def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
         """Expected cycles of a call."""

@@ -181,7 +181,10 @@ class ChannelPlan:
     def merging(self, groups: int, pixels: int) -> MergeMomentsSpec:
         assert self.groups is not None
         row_bytes = f32.size_bytes * self.groups
-        return MergeMomentsSpec(self.isa, self.per_group, groups, row_bytes, pixels, pixels, divides=True)
+        return MergeMomentsSpec(
+            isa=self.isa, rows=self.per_group, elements=groups, row_bytes=row_bytes, count=pixels, last=pixels,
+            divides=True,
+        )  # fmt: skip
 
     def add_factor(self) -> None:
         """Step 3."""

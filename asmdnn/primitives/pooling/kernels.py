@@ -72,18 +72,10 @@ def pixels_of(maker: PoolKernels, piece: WindowNest, elements: int) -> Iterator[
     def make(piece: WindowNest, loops: tuple[PixelLoop, ...], _: tuple[int, ...]) -> PoolPixelsSpec:
         streams = streams_pixels(maker, elements, loops)
         return PoolPixelsSpec(
-            isa=maker.isa,
-            alg=maker.alg,
-            loops=loops,
-            window=piece.window,
-            elements=elements,
-            pixels=min(pixels, loops[-1].times),
-            vectors=vectors,
-            divisor=piece.divisor,
-            chain=maker.chain,
-            streaming=streams and not reads_dst(maker.chain),
-            kind=maker.dtype.name,
-        )
+            isa=maker.isa, alg=maker.alg, loops=loops, window=piece.window, elements=elements,
+            pixels=min(pixels, loops[-1].times), vectors=vectors, divisor=piece.divisor, chain=maker.chain,
+            streaming=streams and not reads_dst(maker.chain), kind=maker.dtype.name,
+        )  # fmt: skip
 
     return calls_of(maker.planes, piece, lanes_in(elements, maker.isa) * (2 + positions * 0.75), make, maker.tuning)
 
@@ -170,7 +162,10 @@ def plane_calls(maker: PoolKernels) -> Iterator[PoolCall]:
 
     def make(_: WindowNest, loops: tuple[PixelLoop, ...], __: tuple[int, ...]) -> PoolPlanesSpec:
         (loop,) = loops
-        return PoolPlanesSpec(maker.isa, maker.alg, loop.times, elements, *loop[1:], divisor=divisor, chain=maker.chain)
+        return PoolPlanesSpec(
+            isa=maker.isa, alg=maker.alg, planes=loop.times, elements=elements, src_plane_bytes=loop.src_bytes,
+            dst_step_bytes=loop.dst_bytes, divisor=divisor, chain=maker.chain,
+        )  # fmt: skip
 
     planes = maker.planes
     together = len(planes.loops()) == 1

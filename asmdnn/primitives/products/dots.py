@@ -126,7 +126,9 @@ def dots_phase(p: Product, most: int, target: Target) -> Phase:
     if p.n > 1 and p.dst.dense_down:
         vectors["dst_column_bytes"] = p.dst.column_bytes
     for rows in balanced(p.m, most):
-        spec = DotsSpec(target.isa, rows, p.depth, p.src.row_bytes, p.types, **vectors)
+        spec = DotsSpec(
+            isa=target.isa, rows=rows, depth=p.depth, src_row_bytes=p.src.row_bytes, types=p.types, **vectors
+        )
         columns = {
             "src": p.src.start_bytes + at * p.src.row_bytes,
             "weights": p.weights.start_bytes,

@@ -83,19 +83,15 @@ def rows_spec(p: Product, columns: int, target: Target) -> KernelSpec:
     """The kernel for some rows of weights."""
     src, row_bytes = p.src, p.weights.row_bytes
     if p.m == 1:
-        return GemvSpec(target.isa, columns, p.depth, src.column_bytes, row_bytes, p.types)
+        return GemvSpec(
+            isa=target.isa, columns=columns, depth=p.depth, src_depth_bytes=src.column_bytes,
+            weights_row_bytes=row_bytes, types=p.types,
+        )  # fmt: skip
     dst_bytes = SUM_BYTES * p.n
     return SkinnySpec(
-        isa=target.isa,
-        rows=p.m,
-        columns=columns,
-        depth=p.depth,
-        src_row_bytes=src.row_bytes,
-        src_depth_bytes=src.column_bytes,
-        weights_row_bytes=row_bytes,
-        dst_row_bytes=dst_bytes,
-        types=p.types,
-    )
+        isa=target.isa, rows=p.m, columns=columns, depth=p.depth, src_row_bytes=src.row_bytes,
+        src_depth_bytes=src.column_bytes, weights_row_bytes=row_bytes, dst_row_bytes=dst_bytes, types=p.types,
+    )  # fmt: skip
 
 
 def partial_phase(

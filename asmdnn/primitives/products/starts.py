@@ -43,7 +43,7 @@ def add_start(assembly: Assembly, weights: MemoryDesc, isa: str, shift: int, has
             assembly, weights, mask, (View("weights"), View(buffer)), factor=1 if has_zero_point else shift
         )
     if has_zero_point:
-        spec = StartVectorSpec(isa, sums.nelems(), shift)
+        spec = StartVectorSpec(isa=isa, count=sums.nelems(), shift=shift)
         record, cycles = records_of(ARGUMENTS, {}), np.array([sums.nelems()], np.int32)
         assembly.add([Phase((spec,), (View(ZERO_POINT), source, View(buffer)), record, cycles)])
     return vectors(buffer, sums)

@@ -80,7 +80,7 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
         dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
         operand_types=operand_types if set(operand_types) - {f32} else (),
     )
-    return AmxTileSpec(shape) if cut.target.tiled else MatmulTileSpec(shape)
+    return AmxTileSpec(tile=shape) if cut.target.tiled else MatmulTileSpec(tile=shape)
 
 
 def item_steps(cut: Cut, items: int, bias: bool) -> Items:

@@ -68,14 +68,9 @@ class NibblePlan(PanelPlan):
         for span in spans_of(self.m, ROWS_OF_RECORD):
             row_bytes = size * src.strides[0] if span.size > 1 else size * self.k
             spec = QuantizeSpec(
-                f32_level(self.isa),
-                span.size,
-                self.k,
-                group=self.desc.group,
-                src_row_bytes=row_bytes,
-                factor=factor,
-                kind=src.dtype.name,
-            )
+                isa=f32_level(self.isa), rows=span.size, elements=self.k, group=self.desc.group,
+                src_row_bytes=row_bytes, factor=factor, kind=src.dtype.name,
+            )  # fmt: skip
             steps = (size * src.strides[0], self.k, F32_BYTES * self.groups, F32_BYTES * self.groups)
             starts = [span.first * step for step in steps]
             starts[0] += size * src.offset0
@@ -91,18 +86,10 @@ class NibblePlan(PanelPlan):
 
     def spec(self, tile: PanelTile) -> QuantizedProductSpec:
         return QuantizedProductSpec(
-            isa=self.isa,
-            rows=tile.rows,
-            columns=tile.columns,
-            vectors=tile.vectors,
-            depth=self.k,
-            group=self.desc.group,
-            dst_row_bytes=tile.dst_row_bytes,
-            offsets=self.has_offsets,
-            after=self.chain.on_registers(tile.operands),
-            kind=self.desc.dst.dtype.name,
-            bits=self.desc.bits,
-        )
+            isa=self.isa, rows=tile.rows, columns=tile.columns, vectors=tile.vectors, depth=self.k,
+            group=self.desc.group, dst_row_bytes=tile.dst_row_bytes, offsets=self.has_offsets,
+            after=self.chain.on_registers(tile.operands), kind=self.desc.dst.dtype.name, bits=self.desc.bits,
+        )  # fmt: skip
 
     def cycles(self, tile: PanelTile) -> int:
         return VECTOR_CYCLES * tile.vectors * (1 + tile.rows) * self.k * self.desc.bits // LANE_BITS

@@ -106,7 +106,7 @@ class SumsOverSteps:
         add_reorder(self.assembly, Reordering(source.buffer, src, target.buffer, dst))
 
     def zeros(self, place: View, row_bytes: int, count: int) -> None:
-        spec = RowsSpec(NARROWEST, count, row_bytes, 0, row_bytes, zero=True)
+        spec = RowsSpec(isa=NARROWEST, rows=count, row_bytes=row_bytes, src_step=0, dst_step=row_bytes, zero=True)
         cycles = np.full(1, self.assembly.tuning.phases.call_cycles + count * row_bytes // 32, np.int32)
         self.assembly.add([Phase((spec,), (NOTHING, place), np.zeros((1, 3), np.int64), cycles, alone=True)])
 

@@ -36,7 +36,10 @@ def moved(
     for step, first, count in runs_in(steps):
         src, step_bytes = (source.start(step, first), source.row_bytes) if source else (0, 0)
         dst = target.start(step, first)
-        spec = RowsSpec(NARROWEST, count, size, step_bytes, target.row_bytes, zero=source is None)
+        spec = RowsSpec(
+            isa=NARROWEST, rows=count, row_bytes=size, src_step=step_bytes, dst_step=target.row_bytes,
+            zero=source is None,
+        )  # fmt: skip
         found.append((numbers.setdefault(spec, len(numbers)), src, dst))
         cycles.append(assembly.tuning.phases.call_cycles + 2 * count * size // VECTOR_BYTES)
     kernel, src_at, dst_at = np.array(found, np.int64).T

@@ -44,6 +44,6 @@ def zeros(bias: MemoryDesc, engine: Engine) -> Phase:
     """In a vector."""
     (size,), (step,), element = bias.dims, bias.strides, bias.dtype.size_bytes
     rows, row_bytes = (1, size * element) if step == 1 else (size, element)
-    spec = RowsSpec(NARROWEST, rows, row_bytes, 0, step * element, zero=True)
+    spec = RowsSpec(isa=NARROWEST, rows=rows, row_bytes=row_bytes, src_step=0, dst_step=step * element, zero=True)
     cycles = np.array([engine.tuning.elementwise.call_cycles + size], np.int32)
     return Phase((spec,), (NOTHING, View("diff_bias")), np.array([[0, 0, bias.offset0 * element]]), cycles)

@@ -112,20 +112,17 @@ def of_axis(
 
     def sums(rows: int, elements: int) -> CumulativeSumSpec:
         return CumulativeSumSpec(
-            isa=isa,
-            along=along,
-            rows=rows,
-            elements=elements,
-            src_row_bytes=src_row_bytes,
-            dst_row_bytes=dst_row_bytes,
-            reverse=desc.reverse,
-        )
+            isa=isa, along=along, rows=rows, elements=elements, src_row_bytes=src_row_bytes,
+            dst_row_bytes=dst_row_bytes, reverse=desc.reverse,
+        )  # fmt: skip
 
     if not desc.exclusive:
         return [(sums(rows.extent, row.extent), box, outer)]
     one = (rows.extent, 1) if along == "rows" else (1, row.extent)
     first = axis.extent - 1 if desc.reverse else 0
-    zeros = RowsSpec(NARROWEST, one[0], f32.size_bytes * one[1], 0, dst_row_bytes, zero=True)
+    zeros = RowsSpec(
+        isa=NARROWEST, rows=one[0], row_bytes=f32.size_bytes * one[1], src_step=0, dst_step=dst_row_bytes, zero=True
+    )
     calls: Calls[KernelSpec] = [(zeros, moved(box, (0, first * axis.strides[DST])), outer)]
     if axis.extent > 1:
         less = (rows.extent, row.extent - 1) if along == "rows" else (rows.extent - 1, row.extent)

@@ -58,8 +58,11 @@ class GradientSums(TreeKernels):
         return replace(self.spec(chunk, operands, same_program(count)), what="merged")
 
     def spec(self, chunk: Chunk, operands: Sequence[Operand], program: Program) -> RowSumsSpec:
-        rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
-        return RowSumsSpec(self.isa, self.what, chunk.along, *rows, tuple(operands), program)
+        return RowSumsSpec(
+            isa=self.isa, what=self.what, along=chunk.along, rows=chunk.rows, elements=chunk.elements,
+            src_row_bytes=chunk.src_row_bytes, result_row_bytes=chunk.dst_row_bytes, operands=tuple(operands),
+            program=program,
+        )  # fmt: skip
 
     def cost(self, spec: KernelSpec, tuning: ReductionTuning) -> int:
         """Expected cycles of a call: of steps, two a cycle, and of loads."""

@@ -63,10 +63,12 @@ class Reductions(TreeKernels):
         return self.spec(chunk, (), self.chain(self.after if is_last else None, Operand(2, 0, 0, False)))
 
     def spec(self, chunk: Chunk, before: tuple[PostOp, ...], after: tuple[PostOp, ...]) -> ReduceSpec:
-        rows = (chunk.rows, chunk.elements, chunk.src_row_bytes, chunk.dst_row_bytes)
         is_short = chunk.along == "rows" and chunk.elements <= self.narrow_elements
         isa = NARROWEST if is_short and not before else self.isa
-        return ReduceSpec(isa, chunk.along, self.op, *rows, before, after)
+        return ReduceSpec(
+            isa=isa, along=chunk.along, op=self.op, rows=chunk.rows, elements=chunk.elements,
+            src_row_bytes=chunk.src_row_bytes, dst_row_bytes=chunk.dst_row_bytes, before=before, after=after,
+        )  # fmt: skip
 
     def chain(self, program: Program | None, beside: Operand) -> tuple[PostOp, ...]:
         return () if program is None else (ExpressionOp(program, (beside,) if program.inputs > 1 else ()),)

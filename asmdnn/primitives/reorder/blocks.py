@@ -6,8 +6,7 @@ elements    neither: elements are moved or converted one by one
 """
 
 from collections.abc import Iterator
-from math import gcd
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.convert import ConvertSpec
@@ -29,7 +28,7 @@ from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, lines_that_stay
 from asmdnn.isa.vectors import NARROWEST, f32_level, f32_widths, vector_bytes
 from asmdnn.planning.loops import Box, Loop, cut_in_few_sizes, cut_loop
 from asmdnn.planning.move_tuning import MoveTuning
-from asmdnn.primitives.reorder.shape import NO_ZEROS, SINGLE, Shape, Zeros
+from asmdnn.primitives.reorder.shape import NO_ZEROS, SINGLE, Shape, Zeros, most_groups, whole_vectors
 from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
@@ -177,57 +176,63 @@ class Blocks:
             return self.interleaving(shape)
         pixels = self.pixels(shape)
         if shape.transposes and self.conversion.is_copy and not pixels:
-            unit = dst * shape.inner.extent
-            extents = (rows.extent, columns.extent * shape.groups.extent)
-            spec = TransposeSpec(NARROWEST, unit, *extents, rows.src, columns.dst, zero_rows=shape.zeros.rows)
-            if shape.groups.extent > 1:
-                spec = replace(spec, group=columns.extent, group_bytes=shape.groups.dst)
-            # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they conflict, too.
-            by_lines = self.conflict(rows.extent, rows.src) and not self.conflict(2 * spec.across, columns.dst)
-            found = self.cheapest(replace(spec, least_across=self.tuning.least_across))
-            return replace(found, by_lines=by_lines and not found.streaming)
+            return self.transposing(shape)
         if columns is SINGLE:
             columns = Loop(1, (src, dst))
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
-            copied = RowsSpec(NARROWEST, rows.extent, columns.extent * dst, rows.src, rows.dst, box.padding)
+            copied = RowsSpec(
+                isa=NARROWEST, rows=rows.extent, row_bytes=columns.extent * dst, src_step=rows.src, dst_step=rows.dst,
+                zero=box.padding,
+            )  # fmt: skip
             return self.cheapest(replace(copied, unrolled_bytes=self.tuning.unrolled_bytes))
-        steps = ((rows.src, columns.src), (rows.dst, columns.dst), (scale_of(rows), scale_of(columns)))
-        block = (rows.extent, columns.extent, *steps)
+        block: dict[str, Any] = {
+            "rows": rows.extent, "columns": columns.extent, "src_steps": (rows.src, columns.src),
+            "dst_steps": (rows.dst, columns.dst), "scale_steps": (scale_of(rows), scale_of(columns)),
+        }  # fmt: skip
         if pixels:
             conversion = BYTES if self.conversion.is_copy else self.conversion
-            return pixels(NARROWEST, conversion, *block)
+            return pixels(isa=NARROWEST, conversion=conversion, **block)
         if shape.transposes and element_of(self.conversion.dst).packs_lanes and not self.conversion.sum:
-            return ConvertNarrowSpec(f32_level(self.isa), self.conversion, *block, zero_rows=shape.zeros.rows)
+            block |= {"zero_rows": shape.zeros.rows}
+            return ConvertNarrowSpec(isa=f32_level(self.isa), conversion=self.conversion, **block)
         if shape.transposes:
-            return self.fewest(ConvertTransposeSpec(NARROWEST, self.conversion, *block))
+            return self.fewest(ConvertTransposeSpec(isa=NARROWEST, conversion=self.conversion, **block))
         if self.conversion in WIDENED and (columns.src, columns.dst) == (src, dst):
-            return WordsSpec(NARROWEST, self.conversion, *block)
+            return WordsSpec(isa=NARROWEST, conversion=self.conversion, **block)
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
         row_bytes = dst * columns.extent
         lines = (columns.dst, rows.dst) == (dst, row_bytes) and row_bytes % vector_bytes(NARROWEST) == 0
         whole = dst == f32.size_bytes  # elements are stored as registers hold them
         streaming = self.style.streams and whole and lines and not conversion.sum
-        converted = ConvertSpec(NARROWEST, conversion, *block, streaming, self.tuning.convert_ahead_bytes)
+        block |= {"streaming": streaming, "ahead_bytes": self.tuning.convert_ahead_bytes}
+        converted = ConvertSpec(isa=NARROWEST, conversion=conversion, **block)
         wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
         if wide.fits_joined and not self.conversion.is_copy:
             return replace(wide, joins=True, streaming=False)
         fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
 
+    def transposing(self, shape: Shape) -> TransposeSpec:
+        rows, columns, groups = shape.rows, shape.columns, shape.groups
+        spec = TransposeSpec(
+            isa=NARROWEST, unit_bytes=self.sizes[1] * shape.inner.extent, rows=rows.extent,
+            columns=columns.extent * groups.extent, src_row_bytes=rows.src, dst_row_bytes=columns.dst,
+            zero_rows=shape.zeros.rows,
+        )  # fmt: skip
+        if groups.extent > 1:
+            spec = replace(spec, group=columns.extent, group_bytes=groups.dst)
+        # Lines of dst wait half written meanwhile: 1.5x slower with 512 channels, where they conflict, too.
+        by_lines = self.conflict(rows.extent, rows.src) and not self.conflict(2 * spec.across, columns.dst)
+        found = self.cheapest(replace(spec, least_across=self.tuning.least_across))
+        return replace(found, by_lines=by_lines and not found.streaming)
+
     def interleaving(self, shape: Shape) -> InterleaveSpec:
         rows, columns, unit = shape.rows, shape.columns, self.sizes[1] * shape.inner.extent
         spec = InterleaveSpec(
-            isa=NARROWEST,
-            unit_bytes=unit,
-            rows=rows.extent,
-            columns=columns.extent,
-            src_row_bytes=rows.src,
-            steps=shape.steps.extent,
-            src_step_bytes=shape.steps.src,
-            dst_step_bytes=shape.steps.dst,
-            zero_rows=shape.zeros.rows,
-            zero_columns=shape.zeros.columns,
-        )
+            isa=NARROWEST, unit_bytes=unit, rows=rows.extent, columns=columns.extent, src_row_bytes=rows.src,
+            steps=shape.steps.extent, src_step_bytes=shape.steps.src, dst_step_bytes=shape.steps.dst,
+            zero_rows=shape.zeros.rows, zero_columns=shape.zeros.columns,
+        )  # fmt: skip
         return self.fewest(spec)
 
     def most_zeros(self, shape: Shape) -> int:
@@ -282,17 +287,6 @@ class Blocks:
         return replace(
             spec, streaming=self.style.streams and width == step and width % spec.vector_bytes == 0 and not apart
         )
-
-
-def whole_vectors(count: int) -> int:
-    """Not more, and without a rest of vectors if there are several."""
-    return count - count % vector_bytes(NARROWEST) or count
-
-
-def most_groups(row_bytes: int) -> int:
-    """Of rows so short: as many as make a line, and whole quarters of registers, such as 4 of 36 bytes."""
-    whole = QUARTER_BYTES // gcd(QUARTER_BYTES, row_bytes)
-    return whole * -(-LINE_BYTES // (whole * row_bytes))
 
 
 def scale_of(loop: Loop) -> int:

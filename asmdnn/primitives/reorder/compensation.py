@@ -54,7 +54,7 @@ def add_compensation(
     tuning = assembly.tuning
     if 0 in dst.dims:
         size_bytes = compensation_desc(dst, mask).size_bytes
-        zeros = RowsSpec(NARROWEST, 1, size_bytes, 0, size_bytes, zero=True)
+        zeros = RowsSpec(isa=NARROWEST, rows=1, row_bytes=size_bytes, src_step=0, dst_step=size_bytes, zero=True)
         made = [Call(zeros, (0, 0), (), tuning.moves.call_cycles)] if size_bytes else []
         assembly.add(phases_of(made, places, tuning.phases))
         return
@@ -63,8 +63,10 @@ def add_compensation(
     steps, taps = taps_of([x for x in summed if x.src != 1], dense, tuning.moves.compensation_vectors)
     made = []
     for box, outputs in calls(dst, mask, dense):
-        sizes = (outputs.extent, dense, outputs.src, steps.extent, steps.src, outputs.dst)
-        spec = CompensationSpec(NARROWEST, *sizes, factor)
+        spec = CompensationSpec(
+            isa=NARROWEST, outputs=outputs.extent, dense=dense, src_step=outputs.src, repeats=steps.extent,
+            repeat_step=steps.src, dst_step=outputs.dst, factor=factor,
+        )  # fmt: skip
         cycles = min(tuning.moves.call_cycles + spec.cycles_a_tap * len(taps), MOST_CYCLES)
         outer = sorted((x for x in box.loops if x is not outputs), key=lambda x: -x.dst)
         made.append(Call(spec, box.starts, tuple(outer), cycles))

@@ -76,7 +76,14 @@ def calls_of(assembly: Assembly, tensor: MemoryDesc, packs: bool) -> Iterator[Ca
     assert len(sizes) == len(ARGUMENTS)
     if times:
         loops = (Loop(times, tuple(PIECE_BYTES * size for size in sizes)),) if times > 1 else ()
-        yield Call(NibblesSpec(isa, PIECE_BYTES, signed, packs), (0, 0), loops, PIECE_BYTES // CYCLES_OF_BYTES)
+        yield Call(
+            NibblesSpec(isa=isa, count=PIECE_BYTES, signed=signed, packs=packs),
+            (0, 0),
+            loops,
+            PIECE_BYTES // CYCLES_OF_BYTES,
+        )
     if rest:
         starts = tuple(times * PIECE_BYTES * size for size in sizes)
-        yield Call(NibblesSpec(isa, rest, signed, packs), starts, (), 1 + rest // CYCLES_OF_BYTES)
+        yield Call(
+            NibblesSpec(isa=isa, count=rest, signed=signed, packs=packs), starts, (), 1 + rest // CYCLES_OF_BYTES
+        )

@@ -60,7 +60,9 @@ def quantization_of(src: MemoryDesc, dst: MemoryDesc, attr: Attr) -> Quantizatio
     count = count_of(src.dims, shared)
     if "dst" in scales and count:
         steps = {name: F32_BYTES if mask else 0 for name, mask in scales.items()}
-        divide = QuotientSpec(NARROWEST, count, steps.get("src"), steps["dst"], total)
+        divide = QuotientSpec(
+            isa=NARROWEST, count=count, src_step_bytes=steps.get("src"), dst_step_bytes=steps["dst"], sum=total
+        )
         if total:
             conversion = replace(conversion, sum=1.0, sum_factors=count * F32_BYTES)
     return Quantization(conversion, tensors, strides_of(src.dims, shared) if scales else None, divide)

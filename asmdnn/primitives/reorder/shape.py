@@ -1,12 +1,13 @@
 """The part of a box of loops that runs inside a kernel of a reorder."""
 
 from collections.abc import Iterable
-from math import prod
+from math import gcd, prod
 from typing import Final, NamedTuple
 
 from asmdnn.generators.move.interleave import ROWS
 from asmdnn.isa.dense import QUARTER_BYTES
-from asmdnn.isa.lines import MAX_OFFSET
+from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
+from asmdnn.isa.vectors import NARROWEST, vector_bytes
 from asmdnn.planning.loops import Loop
 from asmdnn.records import dataclass, replace
 
@@ -62,3 +63,14 @@ class Shape:
     def most_columns(self, unit_bytes: int) -> int:
         """Of those that are interleaved, which one kernel unrolls."""
         return MOST_BYTES // (unit_bytes * self.inner.extent)
+
+
+def whole_vectors(count: int) -> int:
+    """Not more, and without a rest of vectors if there are several."""
+    return count - count % vector_bytes(NARROWEST) or count
+
+
+def most_groups(row_bytes: int) -> int:
+    """Of rows so short: as many as make a line, and whole quarters of registers, such as 4 of 36 bytes."""
+    whole = QUARTER_BYTES // gcd(QUARTER_BYTES, row_bytes)
+    return whole * -(-LINE_BYTES // (whole * row_bytes))

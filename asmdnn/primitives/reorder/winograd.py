@@ -72,7 +72,15 @@ def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning
     # Turned taps are read from the end, beginning with the last one.
     step, begin = (-tap_bytes, (TAPS**2 - 1) * tap_bytes) if desc.turned else (tap_bytes, 0)
     specs = tuple(
-        WeightsTransformSpec(NARROWEST, desc.m, int(size), step, frequency_bytes, desc.dtype) for size in sizes
+        WeightsTransformSpec(
+            isa=NARROWEST,
+            m=desc.m,
+            vectors=int(size),
+            tap_bytes=step,
+            frequency_bytes=frequency_bytes,
+            dtype=desc.dtype,
+        )
+        for size in sizes
     )
     panel = np.arange(prod(groups) * -(-oc // desc.panel))[:, None]
     source = (panel * TAPS**2 * tap_bytes + vector_bytes(NARROWEST) * first).ravel()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,10 +138,11 @@ class DenseChannels:
         reach = max(abs(step) * loop.times for loop in loops for step in loop[1:3])
         if max(reach, *(abs(i) for each in taps for i in each)) > MAX_OFFSET // 2:
             raise Refused("a plane spans more than 1 GiB")
-        made = self.elements, run.together, dst_pixel, self.streams, self.chain
-        if self.kinds != F32:
-            return TypedResampleSpec(self.isa, tuple(loops), taps, *made, types=self.kinds)
-        return ResampleSpec(self.isa, tuple(loops), taps, *made)
+        typed: dict[str, Any] = {} if self.kinds == F32 else {"types": self.kinds}
+        return (TypedResampleSpec if typed else ResampleSpec)(
+            isa=self.isa, loops=tuple(loops), taps=taps, elements=self.elements, together=run.together,
+            dst_pixel_bytes=dst_pixel, streaming=self.streams, chain=self.chain, **typed,
+        )  # fmt: skip
 
 
 def in_order_of_dst(records: Int64, cycles: Cycles) -> tuple[Int64, Cycles]:

@@ -119,11 +119,12 @@ def spec_of(
     """The kernel of `rows` with the elements of `row`."""
     operands = tuple(operands_along(tensors, row, rows).values())
     dtypes = [tensor.dtype for tensor in tensors.values()]
-    steps = dtypes[SRC].size_bytes * rows.strides[SRC], dtypes[DST].size_bytes * rows.strides[DST]
     types = () if {*dtypes} == {f32} else tuple(dtype.name for dtype in dtypes)
     sums, result = request.programs
     return RowGradientSpec(
-        isa, request.what, along, rows.extent, row.extent, *steps, operands=operands[DST + 1 :], sums=sums,
+        isa=isa, what=request.what, along=along, rows=rows.extent, elements=row.extent,
+        src_row_bytes=dtypes[SRC].size_bytes * rows.strides[SRC],
+        dst_row_bytes=dtypes[DST].size_bytes * rows.strides[DST], operands=operands[DST + 1 :], sums=sums,
         result=result, types=types,
     )  # fmt: skip
 

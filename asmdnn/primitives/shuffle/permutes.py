@@ -48,4 +48,4 @@ def unit_of(axis: ShuffledAxis, start: int, pixels: int) -> Unit:
 def kernel_of(isa: str, step: int, units: list[Unit]) -> tuple[PermuteSpec, int, int]:
     src, dst = min(at for unit in units for at, _ in unit.sources), min(unit.dst for unit in units)
     moved = tuple(Unit(unit.dst - dst, tuple((at - src, lanes) for at, lanes in unit.sources)) for unit in units)
-    return PermuteSpec(isa, 1, step, moved), src, dst
+    return PermuteSpec(isa=isa, pixels=1, pixel_bytes=step, units=moved), src, dst

@@ -201,7 +201,18 @@ def kernel_of(axis: ShuffledAxis, step: int, tiles: list[Tile]) -> tuple[Shuffle
     parts = parts_of(tiles)
     src, dst = min(part.src for part in parts), min(part.dst for part in parts)
     moved = tuple(replace(part, src=part.src - src, dst=part.dst - dst) for part in parts)
-    return ShuffleSpec(NARROWEST, axis.element_bytes, axis.unit_bytes, 1, step or axis.unit_bytes, moved), src, dst
+    return (
+        ShuffleSpec(
+            isa=NARROWEST,
+            element_bytes=axis.element_bytes,
+            unit_bytes=axis.unit_bytes,
+            pixels=1,
+            pixel_bytes=step or axis.unit_bytes,
+            parts=moved,
+        ),
+        src,
+        dst,
+    )
 
 
 def by_rows(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
@@ -215,7 +226,10 @@ def by_rows(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
             origin = axis.origin(first)
             src_step = axis.origin(first + dst_step) - origin if rows > 1 else 0
             step = axis.offsets[first + dst_step] - axis.offsets[first] if rows > 1 else 0
-            spec = RowsSpec(NARROWEST, rows, row_bytes, src_step, step, unrolled_bytes=tuning.unrolled_bytes)
+            spec = RowsSpec(
+                isa=NARROWEST, rows=rows, row_bytes=row_bytes, src_step=src_step, dst_step=step,
+                unrolled_bytes=tuning.unrolled_bytes,
+            )  # fmt: skip
             out.add(spec, start + origin, start + axis.offsets[first], rows * row_bytes)
 
 
@@ -239,7 +253,7 @@ def by_elements(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None
         src, dst = min(s for s, _ in moves), min(d for _, d in moves)
         based_moves = tuple((s - src, d - dst) for s, d in moves)
         for start, count in chunks(runs, step, most):
-            spec = ElementsSpec(NARROWEST, size, count, step, based_moves)
+            spec = ElementsSpec(isa=NARROWEST, element_bytes=size, count=count, step=step, moves=based_moves)
             out.add(spec, start + src, start + dst, count * len(moves) * out.tuning.bytes_per_cycle)
 
 
@@ -257,4 +271,9 @@ def fill_padding(out: Records, desc: MemoryDesc, positions: Int64, covered: Int6
     edges = np.flatnonzero(rest[1:] != rest[:-1]).reshape(-1, 2).tolist()
     runs = [(size * begin, end - begin) for begin, end in edges]
     for start, count in chunks(runs, size, out.tuning.row_bytes // size):
-        out.add(RowsSpec(NARROWEST, 1, count * size, 0, 0, zero=True), 0, start, count * size)
+        out.add(
+            RowsSpec(isa=NARROWEST, rows=1, row_bytes=count * size, src_step=0, dst_step=0, zero=True),
+            0,
+            start,
+            count * size,
+        )

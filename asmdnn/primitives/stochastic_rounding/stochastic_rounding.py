@@ -85,5 +85,5 @@ def phase_of(starts: Int64, tensors: Mapping[str, MemoryDesc], isa: str, tuning:
     columns = {name: tensors[name].dtype.size_bytes * starts for name in ("src", "dst")}
     columns[FIRSTS] = WORD_BYTES * np.arange(len(starts))
     cycles = tuning.call_cycles + tuning.vector_cycles * -(-sizes[kernel] // lanes_of(isa))
-    specs = tuple(StochasticRoundingSpec(isa, int(size), tensors["dst"].dtype) for size in sizes)
+    specs = tuple(StochasticRoundingSpec(isa=isa, count=int(size), dst=tensors["dst"].dtype) for size in sizes)
     return Phase(specs, views(ARGUMENTS), records_of(ARGUMENTS, columns, kernel), cycles.astype(np.int32))

@@ -51,7 +51,14 @@ def codes_phase(desc: TreeEnsemble, room: str, tuning: TreeTuning) -> Phase:
     starts = np.arange(0, rows, tuning.codes_rows)
     sizes, kernel = np.unique(np.minimum(tuning.codes_rows, rows - starts), return_inverse=True)
     specs = tuple(
-        TreeCodesSpec(NARROWEST, int(size), features, desc.words, desc.mirrored, WORD_BYTES * features)
+        TreeCodesSpec(
+            isa=NARROWEST,
+            rows=int(size),
+            features=features,
+            words=desc.words,
+            mirrored=desc.mirrored,
+            src_row_bytes=WORD_BYTES * features,
+        )
         for size in sizes
     )
     records = records_of(
@@ -108,14 +115,7 @@ def blocks(desc: TreeEnsemble) -> Iterator[tuple[int, int, tuple[int, int]]]:
 
 def spec_of(desc: TreeEnsemble, along: str, columns: int, dst: MemoryDesc) -> TreeWalkSpec:
     return TreeWalkSpec(
-        isa=NARROWEST,
-        along=along,
-        joins=desc.aggregate,
-        columns=columns,
-        in_nodes=desc.values is None,
-        words=desc.words,
-        units=desc.units,
-        trees=list_of(desc.trees),
-        leaves=1 if desc.values is None else desc.values.dims[1],
-        dst_row_bytes=WORD_BYTES * dst.dims[1],
-    )
+        isa=NARROWEST, along=along, joins=desc.aggregate, columns=columns, in_nodes=desc.values is None,
+        words=desc.words, units=desc.units, trees=list_of(desc.trees),
+        leaves=1 if desc.values is None else desc.values.dims[1], dst_row_bytes=WORD_BYTES * dst.dims[1],
+    )  # fmt: skip

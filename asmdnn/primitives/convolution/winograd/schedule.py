@@ -158,7 +158,7 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
         items=Items(times, source_step, 0, 0, products_step),
         types=job.cut.types,
     )
-    return MatmulTileSpec(tile)
+    return MatmulTileSpec(tile=tile)
 
 
 def results(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks, panel: int, panels: int) -> Records:
@@ -198,19 +198,8 @@ def result(job: WinogradJob, shape: tuple[Any, Any], channels: int) -> ProductsT
     g, (rows, cols) = job.g, shape
     down, pixels = g.dst.axis_bytes
     return ProductsTransformSpec(
-        isa=job.isa,
-        m=job.cut.m,
-        rows=rows,
-        cols=cols,
-        row_bytes=down,
-        pixel_bytes=pixels,
-        row_pixels=g.axes[1].o,
-        channels=channels,
-        whole_vectors=job.whole_vectors,
-        vector_bytes=g.dst.channel(job.lanes),
-        frequency_bytes=job.sizes.products_frequency_bytes,
-        bias=job.bias,
-        post_ops=job.post_ops,
-        dst_type=job.dst_type,
+        isa=job.isa, m=job.cut.m, rows=rows, cols=cols, row_bytes=down, pixel_bytes=pixels, row_pixels=g.axes[1].o,
+        channels=channels, whole_vectors=job.whole_vectors, vector_bytes=g.dst.channel(job.lanes),
+        frequency_bytes=job.sizes.products_frequency_bytes, bias=job.bias, post_ops=job.post_ops, dst_type=job.dst_type,
         operand_types=job.operand_types,
-    )
+    )  # fmt: skip
