@@ -46,7 +46,9 @@ MAY_IMPORT = {
     },
     "explain": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
-    "bench": {"", "types", "environment", "definitions", "memory", "isa", "planning", "runtime", "primitives"},
+    "bench": {
+        "", "types", "environment", "definitions", "memory", "isa", "planning", "runtime", "primitives", "network",
+    },
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
     "network": {
@@ -78,6 +80,7 @@ MAY_IMPORT = {
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
     ("cli", "generators"): {"asmdnn.cli.dump_plan"},  # for the contract
+    ("bench", "network"): {"asmdnn.bench.drivers.trees"},  # for the tables of trees
     ("asm", "explain"): {"asmdnn.asm.ports"},  # for loops
     ("asm", "analyze"): {"asmdnn.asm.ports"},  # for llvm-mca
     ("asm", "generators"): {"asmdnn.asm.proof", "asmdnn.asm.files"},  # for the contract

@@ -10,6 +10,7 @@ Doubles = npt.NDArray[np.float64]
 UNIT_ROUNDOFF = 2.0**-24  # of f32: what rounding moves a number by, of its size
 UNIT = 2.0**-23  # the distance from 1 to the next f32
 SMALLEST = 2.0**-126  # the least normal number
+MOST_S8 = 127
 
 
 def as_bytes(x: Array) -> Array:
@@ -23,6 +24,15 @@ def as_bytes(x: Array) -> Array:
     zero = np.clip(np.rint(-low / scale), 0, 255)
     octets = np.clip(np.rint(floats / scale) + zero, 0, 255) - zero
     return np.asarray(octets.astype(np.float64) * float(scale))
+
+
+def rounded_by_groups(a: Array, group: int) -> Array:
+    """a (.., k) once each group of it is s8 by its largest number, as f32 rounds; a group of zeros stays what it is."""
+    x = a.astype(np.float32).reshape(*a.shape[:-1], a.shape[-1] // group, group)
+    most = np.abs(x).max(-1, keepdims=True)
+    octets = np.rint(x * (np.float32(MOST_S8) / np.where(most == 0, np.float32(1), most)))
+    scales = (most * np.float32(1 / MOST_S8)).astype(a.dtype)
+    return np.asarray(octets.astype(a.dtype) * scales).reshape(a.shape)
 
 
 def as_f32(number: float) -> float:

@@ -141,3 +141,31 @@ def largest(x: Array, window: SlidingWindow, places: Array) -> tuple[Array, Arra
         best, where = np.where(larger, part, best), np.where(larger, place, where)
     assert best is not None, "a kernel has positions"
     return best, where
+
+
+def adaptive_windows(x: Array, outputs: Sizes) -> Iterator[tuple[Sizes, Array, Array]]:
+    """Of each result of adaptive pooling where it is, its window of x (n, c, ...) as (n, c, elements), and the numbers
+    of these in the plane."""
+    places = np.arange(np.prod(x.shape[2:])).reshape(x.shape[2:])
+    for at in np.ndindex(*outputs):
+        axes = zip(at, x.shape[2:], outputs, strict=True)
+        cuts = tuple(slice(i * n // made, -(-(i + 1) * n // made)) for i, n, made in axes)
+        inside = places[cuts].ravel()
+        yield at, x[(slice(None), slice(None), *cuts)].reshape(*x.shape[:2], len(inside)), inside
+
+
+def adaptive_means(x: Array, outputs: Sizes) -> tuple[Doubles, Doubles]:
+    """The mean of each window, and how far sums in f32 may be from it."""
+    mean, error = np.zeros((2, *x.shape[:2], *outputs))
+    for at, part, places in adaptive_windows(x, outputs):
+        mean[(..., *at)] = part.mean(-1)
+        error[(..., *at)] = UNIT_ROUNDOFF * (len(places) + 1) * np.abs(part).mean(-1)
+    return mean, error
+
+
+def adaptive_largest(x: Array, outputs: Sizes) -> tuple[Array, Array]:
+    """The maximum of each window, and the number of the first of them in the plane."""
+    best, where = np.zeros((2, *x.shape[:2], *outputs))
+    for at, part, places in adaptive_windows(x, outputs):
+        best[(..., *at)], where[(..., *at)] = part.max(-1), places[part.argmax(-1)]
+    return best, where

@@ -23,10 +23,12 @@ from asmdnn.definitions import (
     softmax,
     windows,
 )
+from asmdnn.definitions.stochastic_rounding import stochastically_rounded
 from asmdnn.definitions.windows import SlidingWindow
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, USE_DST
+from asmdnn.types import bf16, f8_e4m3, f8_e5m2, f16, f32, s8, u8
 from tests.support.functions import FORWARD
-from tests.support.philox import philox
+from tests.support.philox import philox, rounded_to_bf16, stochastic
 from tests.support.slopes import slope, terms
 
 X = np.random.default_rng(0).uniform(-3, 3, (3, 4, 5, 6))
@@ -237,3 +239,13 @@ def test_sizes_bound_the_absolute_products() -> None:
 def test_gamma_is_a_little_more_than_the_roundings() -> None:
     assert rounding.gamma(1) == pytest.approx(2.0**-24, rel=1e-6) and rounding.gamma(1) > 2.0**-24
     assert rounding.gamma(2**23) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("kind", [f32, bf16, f16, f8_e4m3, f8_e5m2, s8, u8], ids=str)
+@pytest.mark.parametrize("size", [1e-42, 1e-5, 1.0, 100.0])
+def test_stochastic_rounding(kind: Any, size: float) -> None:
+    """Element by element in integers of Python, also of subnormal numbers."""
+    x = (size * X).astype(np.float32).ravel()
+    x[:3] = np.inf, -np.inf, np.nan
+    wanted = rounded_to_bf16(x, 8, 5) if kind == f32 else stochastic(x, kind, 8, 5)
+    np.testing.assert_array_equal(stochastically_rounded(x, 5, 8, kind.name), wanted.astype(np.float32))

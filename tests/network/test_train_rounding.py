@@ -8,7 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import optim
-from asmdnn.definitions.stochastic_rounding import rounded_to_bf16
+from asmdnn.definitions.stochastic_rounding import stochastically_rounded
 from asmdnn.network.training.rounding import nearest
 from asmdnn.network.training.seeds import mixed
 from tests.network.nets import engine
@@ -46,7 +46,8 @@ def test_parameters_are_what_the_definition_makes_of_the_update() -> None:
         state = step.state_dict()
         for name, value in before.items():
             moved = value - rate * state[f"momentum of {name}"]
-            assert np.array_equal(state[name], rounded_to_bf16(moved, mixed(SEED, number, -1), first[name])), name
+            wanted = stochastically_rounded(moved, mixed(SEED, number, -1), first[name])
+            assert np.array_equal(state[name], wanted), name
     step.check()
     assert step.is_native
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.definitions.stochastic_rounding import rounded_to_bf16
+from asmdnn.definitions.stochastic_rounding import stochastically_rounded
 
 pytestmark = pytest.mark.isa("avx2")
 SURE = 1e-9  # the chance that a right generator fails the test of means
@@ -37,14 +37,14 @@ def test_numbers_are_those_of_the_definition(seed: int) -> None:
         for threads in (1, 2, 3, 7):
             found, name = rounded(x, seed, "ab"[: x.ndim], "ab"[: x.ndim], threads=threads, first=first)
             assert name == "stochastic_rounding:avx2"
-            assert np.array_equal(found, rounded_to_bf16(x, seed, first))
+            assert np.array_equal(found, stochastically_rounded(x, seed, first))
 
 
 @pytest.mark.parametrize(("src", "dst"), [("abcd", "acdb"), ("aBcd16b", "abcd"), ("acdb", "aBcd8b")])
 def test_layouts_and_types(src: str, dst: str) -> None:
     """Random numbers are those of the plain tensor, whatever lies where; bf16 has the same numbers."""
     x = values((2, 19, 3, 5))
-    wanted = rounded_to_bf16(x, 3)
+    wanted = stochastically_rounded(x, 3)
     found, name = rounded(x, 3, src, dst)
     assert name == "reorder+stochastic_rounding:avx2"
     assert np.array_equal(found, wanted)

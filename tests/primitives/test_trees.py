@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.forests import forest_of
 from asmdnn.definitions.trees import Forest, tree_ensemble, tree_ensemble_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.trees.packing import packed
@@ -13,45 +14,6 @@ from asmdnn.primitives.tree_ensemble.description import list_of, padded
 from asmdnn.records import replace
 
 ROWS = (1, 5, 8, 9, 21)
-
-
-def forest_of(random: np.random.Generator, depths: list[int], features: int, columns: int, *, single: bool) -> Forest:
-    """Trees of up to these depths, some ways of which end sooner; thresholds that elements are equal to, and NaN."""
-    parts: dict[str, list[Any]] = {name: [] for name in ("thresholds", "features", "lefts", "roots", "real")}
-    for depth in depths:
-        start = len(parts["lefts"])
-        parts["roots"].append(start)
-        level, ends, real = [start], start + 1, 0
-        parts["lefts"].append(0)
-        for step in range(depth + 1):
-            following = []
-            for node in level:
-                if step < depth and (node == start or random.random() < 0.8):
-                    parts["lefts"][node], real = ends, step + 1
-                    following += [ends, ends + 1]
-                    parts["lefts"] += [0, 0]
-                    ends += 2
-                else:
-                    parts["lefts"][node] = node - 1
-            level = following
-        parts["real"].append(real)
-    lefts = np.array(parts["lefts"], np.int32)
-    leaf = lefts == np.arange(len(lefts)) - 1
-    splits = random.choice(np.float32([-1.5, -0.0, 0.0, 0.5, np.nan, np.inf, -np.inf, 1e-45]), len(lefts))
-    thresholds = np.where(
-        leaf, np.nan, np.where(random.random(len(lefts)) < 0.5, splits, random.normal(size=len(lefts)))
-    )
-    width = 1 if single else columns
-    return Forest(
-        thresholds=thresholds.astype(np.float32),
-        features=np.where(leaf, 0, random.integers(0, 2 * features, len(lefts))).astype(np.int32),
-        lefts=lefts,
-        leaves=np.where(leaf, np.cumsum(leaf) - 1, 0).astype(np.int32),
-        roots=np.array(parts["roots"], np.int32),
-        depths=np.array(parts["real"], np.int32),
-        targets=(random.integers(0, columns, len(depths)) if single else np.zeros(len(depths))).astype(np.int32),
-        values=random.normal(size=(int(leaf.sum()), width)).astype(np.float32),
-    )
 
 
 def rows_of(random: np.random.Generator, rows: int, features: int) -> Any:

@@ -15,6 +15,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
 LARGEST_SEED = 2**31 - 1
+SEED = Option("seed", number(-LARGEST_SEED - 1, LARGEST_SEED), "of the generator (1)", True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ DRIVER = Driver(
     {
         "tag": Option("tag", tag, "layout of all tensors: abx (default), axb, nchw, ...", True),
         "p": Option("p", _probability, "probability that an element is zeroed (0.5)", True),
-        "seed": Option("seed", number(-LARGEST_SEED - 1, LARGEST_SEED), "of the generator (1)", True),
+        "seed": SEED,
     },
     dims_problem(1),
     DropoutWork,

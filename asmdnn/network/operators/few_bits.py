@@ -7,17 +7,16 @@ groups.
 
 import numpy as np
 
+from asmdnn.definitions.rounding import rounded_by_groups
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value
 from asmdnn.primitives.quantized.octets import numbers_in
-
-MOST = 127
 
 
 def product(node: Node, a: Array, octets: Array, scales: Array, offsets: Array | None = None) -> Array:
     """a (scales numbers - offsets), in a's type."""
     shift = scales * node.get("zero_point") if offsets is None else offsets
-    x = rounded(a, node.get("group")) if node.get("rounds") else a
+    x = rounded_by_groups(a, node.get("group")) if node.get("rounds") else a
     return np.asarray(x @ floats(node, octets, scales, -shift, a.dtype))
 
 
@@ -32,15 +31,6 @@ def floats(node: Node, octets: Array, scales: Array, shift: Array, dtype: np.dty
     numbers = numbers_in(octets, node.get("bits")).reshape(len(scales), node.get("group"), -1)
     found = numbers.astype(dtype) * scales[:, None] + shift[:, None]
     return np.asarray(found, dtype).reshape(-1, scales.shape[1])
-
-
-def rounded(a: Array, group: int) -> Array:
-    """As f32 rounds; a group of zeros stays what it is."""
-    x = a.astype(np.float32).reshape(*a.shape[:-1], -1, group)
-    most = np.abs(x).max(-1, keepdims=True)
-    octets = np.rint(x * (np.float32(MOST) / np.where(most == 0, np.float32(1), most)))
-    scales = (most * np.float32(1 / MOST)).astype(a.dtype)
-    return np.asarray(octets.astype(a.dtype) * scales).reshape(a.shape)
 
 
 def types(node: Node, a: Value, octets: Value, scales: Value, offsets: Value | None = None) -> list[Type]:

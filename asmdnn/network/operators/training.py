@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.definitions.dropout import kept
 from asmdnn.definitions.normalization import by_channels, inverse_deviation, moments
-from asmdnn.definitions.stochastic_rounding import rounded_to_bf16
+from asmdnn.definitions.stochastic_rounding import stochastically_rounded
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 
@@ -49,7 +49,7 @@ def random_dropout(node: Node, x: Array, seed: Array) -> Array:
 
 def random_rounding(node: Node, x: Array, seed: Array) -> Array:
     """In f32, as it rounds once."""
-    return np.asarray(rounded_to_bf16(x, int(seed.ravel()[0]), node.get("first")), x.dtype)
+    return np.asarray(stochastically_rounded(x, int(seed.ravel()[0]), node.get("first")), x.dtype)
 
 
 OPERATORS = {
