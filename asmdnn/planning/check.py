@@ -9,11 +9,12 @@
    been, or of scratch, by a phase after a barrier: it may have gaps, such as between rows that would share sets of L1.
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
 6. Independent: whatever else a phase without a barrier before it writes has not been touched by phases since the last
-   barrier, and it reads nothing that they have written; unless one thread runs them all, one after another.
+   barrier, and it reads nothing that they have written; unless one thread runs them all, one after another.  An input
+   that may be the memory of an output counts as this one, too.
 7. Own scratch: in a buffer that every part has for itself, a group reads only what it has written.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
 from asmdnn.planning.written import Bools, FlatCoverage, Folded, Written, counted
-from asmdnn.records import dataclass, field
+from asmdnn.records import dataclass, field, replace
 
 __all__ = ["PlanError", "check_plan"]
 
@@ -78,7 +79,7 @@ class Proof:
         self.in_turn &= phase.alone
         calls = self.calls[index]
         for one in calls:
-            bounds.check_calls(plan, one, where)
+            bounds.check_calls(plan, one, self.sizes, where)
         grouped = phase.groups is not None or any(view.buffer in plan.per_part for view in phase.arguments)
         if grouped:
             check_groups(plan, phase, calls, self.ready, where)
@@ -95,13 +96,20 @@ class Proof:
             own = [(one, a) for one, a, extent in writes if extent.buffer == name]
             in_order = not (phase.continues or phase.independent)
             self.note(name, self.runs(name, own, phase, where), where, name in kept, in_order)
-        self.since_reads += [extent for one in calls for _, extent in one.reads_of_others]
+        self.since_reads += self.with_results(extent for one in calls for _, extent in one.reads_of_others)
         self.since_writes += [extent for _, _, extent in writes]
         self.written |= names.keys()
         self.ready |= names.keys()
 
     def is_own(self, extent: Extent) -> bool:
         return extent.buffer in self.plan.per_part
+
+    def with_results(self, extents: Iterable[Extent]) -> list[Extent]:
+        """The extents, and those of outputs whose memory these may be."""
+        found, plan = list(extents), self.plan
+        inputs = [x for x in found if x.buffer in plan.in_place]
+        same = ((x, name) for x in inputs for name in plan.outputs if plan.tensors[name] == plan.tensors[x.buffer])
+        return found + [replace(x, buffer=name) for x, name in same]
 
     def check_reads(self, phase: Phase, calls: list[Calls], where: str, grouped: bool) -> None:
         """What is read has been written, and no record of the phase writes what another one reads."""
@@ -141,7 +149,9 @@ class Proof:
     def check_unsynchronised(self, calls: list[Calls], writes: list[Extent], where: str) -> None:
         """A phase without a barrier in front reads nothing that phases since the last one have written, and writes
         nothing that they have touched; buffers that are written in part are counted element by element."""
-        reads = [extent for one in calls for _, extent in one.reads_of_others if not self.is_own(extent)]
+        reads = self.with_results(
+            extent for one in calls for _, extent in one.reads_of_others if not self.is_own(extent)
+        )
         late = [x.buffer for x in reads if x.overlaps(self.since_writes)]
         late += [x.buffer for x in writes if x.overlaps(self.since_reads)]
         late += [x.buffer for x in writes if x.buffer not in self.partial and x.overlaps(self.since_writes)]

@@ -3,7 +3,7 @@
 Each mutation yields mutants of a plan: of the first, the middle and the last of what it changes.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -76,6 +76,17 @@ def steps_of(plan: Plan) -> Callable[[str], int]:
     return lambda name: WORD_BYTES if name in plan.constants else sizes.get(name, 1)
 
 
+def finds_the_same(plan: Plan, calls: Calls, argument: int, offsets: Sequence[int]) -> bool:
+    """Whether a kernel reads equal words of a constant at either place."""
+    view, spans = calls.view(argument), calls.accesses.reads.get(argument)
+    if view.buffer not in plan.constants or spans is None:
+        return False
+    data, reach = plan.constants[view.buffer].tobytes(), spans.reach(argument)
+    first, *others = (int(view.offset_bytes + offset) for offset in offsets)
+    found = data[first + reach.begin_bytes : first + reach.end_bytes]
+    return all(found == data[one + reach.begin_bytes : one + reach.end_bytes] for one in others)
+
+
 def record_missing(plan: Plan, index: int, phase: Phase) -> Iterator[Plan]:
     """A tail, or a whole tile, is dropped."""
     for record in some(len(phase.records)):
@@ -96,8 +107,10 @@ def offset_moved(plan: Plan, index: int, phase: Phase) -> Iterator[Plan]:
             for record in some(len(calls.numbers)):
                 for by in (step, -step):
                     records = phase.records.copy()
-                    records[calls.numbers[record], 1 + argument] += by
-                    yield with_records(plan, index, records)
+                    place = calls.numbers[record], 1 + argument
+                    records[place] += by
+                    if not finds_the_same(plan, calls, argument, (phase.records[place], records[place])):
+                        yield with_records(plan, index, records)
 
 
 def offsets_swapped(plan: Plan, index: int, phase: Phase) -> Iterator[Plan]:
@@ -107,6 +120,8 @@ def offsets_swapped(plan: Plan, index: int, phase: Phase) -> Iterator[Plan]:
             column, first = phase.records[calls.numbers, 1 + argument], calls.numbers[0]
             others = calls.numbers[column != column[0]]
             for other in others[some(len(others))]:
+                if finds_the_same(plan, calls, argument, phase.records[[first, other], 1 + argument]):
+                    continue
                 records = phase.records.copy()
                 records[[first, other], 1 + argument] = records[[other, first], 1 + argument]
                 yield with_records(plan, index, records)

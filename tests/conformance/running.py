@@ -29,9 +29,10 @@ Memories = dict[str, dnn.Memory]
 
 @dataclass(frozen=True)
 class Conforming:
-    """A case with its data and its answer, which are made once."""
+    """A case with its data and its answer, which are made once.  kind: which of the kinds of data that are checked."""
 
     case: AnyCase
+    kind: int = 0
 
     @cached_property
     def work(self) -> Any:
@@ -39,7 +40,12 @@ class Conforming:
 
     @cached_property
     def data(self) -> Any:
-        return self.work.data(self.work.exactness[0])
+        return self.work.data(self.work.exactness[self.kind])
+
+    @cached_property
+    def variants(self) -> "list[Conforming]":
+        """The same on every kind of data: integers have ties, and numbers that change nothing."""
+        return [self, *(replace(self, kind=kind) for kind in range(1, len(self.work.exactness)))]
 
     @cached_property
     def answer(self) -> Any:

@@ -140,6 +140,14 @@ def test_a_tap_list_that_starts_within_a_word(planned_isa: str) -> None:
         edited(proven(DIRECT, planned_isa).plan, move(TAPS, 4, 0)).check()
 
 
+def test_a_tap_in_the_middle_of_an_element(planned_isa: str) -> None:
+    def edit(taps: Int64) -> None:
+        taps[1] += 2
+
+    with pytest.raises(PlanError, match=r"a tap is at byte \d+ of src, in the middle of an element"):
+        with_taps(proven(DIRECT, planned_isa).plan, edit).check()
+
+
 @pytest.mark.parametrize(("at", "name"), [(1, "src"), (2, "weights")])
 @pytest.mark.parametrize("value", [-(1 << 20), 1 << 20])
 def test_a_tap_outside(planned_isa: str, at: int, name: str, value: int) -> None:

@@ -18,6 +18,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
 from asmdnn.planning.splitting import cut_evenly
 from asmdnn.planning.tuning import DEFAULT
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.runtime.execution import ExecutablePlan
 from tests.support.plans import emulate_plan
 
@@ -197,6 +198,10 @@ def test_phases_that_are_not_apart() -> None:
     through = (phase(ALL, SRC, KEPT), phase(ALL, KEPT, DST, independent=True))
     with pytest.raises(PlanError, match="kept may be what other records touch, without a barrier"):
         plan_of(*through, scratch={"kept": ROWS * ROW}).check()
+    copied = plan_of(phase(ALL, SRC, KEPT), phase(ALL, SRC, DST, independent=True), scratch={"kept": ROWS * ROW})
+    copied.check()
+    with pytest.raises(PlanError, match="dst may be what other records touch, without a barrier"):  # dst is src
+        replace(copied, in_place=("src",)).check()
     over = (phase(ALL, SRC, KEPT), phase(ALL, KEPT, DST), phase(ALL, SRC, KEPT, independent=True))
     with pytest.raises(PlanError, match="kept may be what other records touch, without a barrier"):
         plan_of(*over, scratch={"kept": ROWS * ROW}).check()
@@ -276,3 +281,15 @@ def test_shares_are_cut_in_integers(rounds: int) -> None:
         assert (np.diff(cuts) >= 0).all()
     even = cut_evenly(np.arange(9, dtype=np.int64), 4, rounds)
     assert even.tolist() == [rounds * 2 * part for part in range(5)]
+
+
+def test_barriers_that_nobody_needs() -> None:
+    """Only before what reads what was written, writes what was read, or writes scratch again; dst may be src."""
+    other, scratch = View("other"), {"kept": ROWS * ROW, "other": ROWS * ROW}
+    whole = [phase(ALL, *way) for way in ((SRC, KEPT), (SRC, other), (KEPT, other), (other, KEPT), (KEPT, DST))]
+    plan = without_needless_barriers(plan_of(*whole, scratch=scratch))
+    assert [one.independent for one in plan.phases] == [False, True, False, False, False]
+    plan.check()
+    plain = plan_of(phase(ALL, SRC, KEPT), phase(ALL, SRC, DST), scratch={"kept": ROWS * ROW})
+    assert without_needless_barriers(plain).phases[1].independent
+    assert not without_needless_barriers(replace(plain, in_place=("src",))).phases[1].independent

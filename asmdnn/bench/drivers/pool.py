@@ -145,17 +145,19 @@ class PoolGradientWork(GradientWork):
         dst = self.descs["diff_dst"]
         arrays = {"diff_dst": random_values(random, dst.dims, dst.dtype, LARGEST_OF.get(dst.dtype.name, 8), exact)}
         if self.is_max:
-            x = self.forward_src
+            x = self.forward_src(exact)
             where = largest(x, self.window, numbers_of(x.shape[2:]))[1]
             where = positions_of(where, self.window, x.shape[2:]) if self.in_windows else where
             arrays["indices"] = where.astype(self.descs["indices"].dtype.numpy)
         return arrays
 
-    @property
-    def forward_src(self) -> Array:
-        """Numbers that all differ, so that it is clear which is the largest."""
+    def forward_src(self, exact: bool) -> Array:
+        """Numbers that all differ, so that it is clear which is the largest; exact: rising in some channels, falling in
+        others, so that windows have their maxima at all ends."""
         dims = self.descs["diff_src"].dims
-        return np.random.default_rng(2).permutation(math.prod(dims)).astype(np.float32).reshape(dims)
+        numbers = np.arange(math.prod(dims)) if exact else np.random.default_rng(2).permutation(math.prod(dims))
+        signs = np.where(np.arange(dims[1]) % 2, -1, 1).reshape(-1, *[1] * (len(dims) - 2))
+        return (numbers.reshape(dims) * signs).astype(np.float32)
 
     def answer(self, data: TensorData) -> Answer:
         d, sizes = self.real(data, "diff_dst"), self.descs["diff_src"].dims[2:]
@@ -174,7 +176,7 @@ class PoolGradientWork(GradientWork):
         return {name: tensor for name, tensor in super().peer_tensors().items() if name != "indices"}
 
     def forward_data(self, data: Data) -> TensorData:
-        src = encoded(self.forward_src, self.descs["diff_src"].dtype)
+        src = encoded(self.forward_src(data.exact), self.descs["diff_src"].dtype)
         return TensorData({"src": src, "dst": data.arrays["diff_dst"]}, data.exact)
 
     def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:

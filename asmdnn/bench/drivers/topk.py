@@ -14,7 +14,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.topk.description import ALGORITHMS
 from asmdnn.records import dataclass, replace
 
-LARGEST_VALUE = 64  # integers have many ties
+LARGEST_VALUE, RISE = 64, 8  # integers have many ties; from one to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,12 @@ class TopKWork(TensorWork):
         self.desc = dnn.TopKForward(settings.alg, *tensors, settings.last)  # type: ignore[arg-type]
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        return {"src": random_values(random, self.descs["src"].dims, dnn.f32, LARGEST_VALUE, exact)}
+        """Integers rise towards the better ones, so that every part of a row counts."""
+        x = random_values(random, self.descs["src"].dims, dnn.f32, LARGEST_VALUE, exact)
+        if exact:
+            rise = RISE * np.arange(x.shape[self.axis]) * (1 if self.settings.alg == "max" else -1)
+            x += rise.reshape([-1 if dim == self.axis else 1 for dim in range(x.ndim)])
+        return {"src": x}
 
     def answer(self, data: TensorData) -> Answer:
         settings = self.settings

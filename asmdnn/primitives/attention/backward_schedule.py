@@ -23,6 +23,7 @@ from asmdnn.planning.phase import Phase, Repeat, View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, group_of, steps_of
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.probabilities import SCORES
 from asmdnn.primitives.attention.schedule import FUTURE, KEYS, AttentionPlan, RowBlock, as_read, part_of, stride
@@ -83,7 +84,7 @@ class BackwardPlan(AttentionPlan):
         if self.desc.causal:
             self.assembly.constants[FUTURE] = self.future()
         self.assembly.add([self.group(packed)])
-        return self.assembly.plan(name, self.tensors, OUTPUTS)
+        return without_needless_barriers(self.assembly.plan(name, self.tensors, OUTPUTS))
 
     def packed(self) -> dict[str, MemoryDesc]:
         """The formats that the products of a whole block read fastest."""

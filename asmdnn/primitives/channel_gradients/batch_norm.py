@@ -13,6 +13,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward
 from asmdnn.primitives.channel_gradients.steps import (
@@ -85,7 +86,7 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine, way: st
     wide = {name: as_channels(tensor, src.ndims) for name, tensor in vectors.items()}
     steps = BatchSteps(engine, src, {"diff_dst": images["diff_dst"]}, mask, added, wide)
     steps.add(images["diff_src"], desc, has_sums=len(results) > 1 + len(added))
-    return steps.assembly.plan(name, tensors, results, replaceable(images))
+    return without_needless_barriers(steps.assembly.plan(name, tensors, results, replaceable(images)))
 
 
 class BatchSteps(GradientSteps):

@@ -19,6 +19,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.channel_gradients.description import GroupNormBackward
 from asmdnn.primitives.channel_gradients.steps import (
@@ -110,7 +111,8 @@ def plan_group_norm(desc: GroupNormBackward, attr: Attr, engine: Engine, way: st
     steps = GroupSteps(desc, tensors, engine)
     steps.add(results[1:])
     images = {name: tensors[name] for name in IMAGES}
-    dense = steps.assembly.plan(implementation, tensors, results, replaceable(images))
+    whole = steps.assembly.plan(implementation, tensors, results, replaceable(images))
+    dense = without_needless_barriers(whole)
     return between_reorders(dense, passed, engine.tuning, isa=engine.isa)
 
 

@@ -14,6 +14,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
@@ -110,7 +111,8 @@ def plan_backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine:
     """diff_weights = diff_dst^T * src by every strategy, diff_bias = the sum of diff_dst's rows by the best."""
     if typed_gradients.is_typed(desc):
         return typed_gradients.plan(desc, attr, engine)
-    return answers(lambda: backward_weights(desc, attr, engine), f32_dot_level(engine.isa))
+    found = answers(lambda: backward_weights(desc, attr, engine), f32_dot_level(engine.isa))
+    return (without_needless_barriers(x) if isinstance(x, Plan) else x for x in found)
 
 
 def backward_weights(desc: InnerProductBackwardWeights, attr: Attr, engine: Engine) -> Job:

@@ -22,6 +22,7 @@ from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import Engine
@@ -116,7 +117,7 @@ class ChannelPlan:
         is_copied = apply.implementation.startswith(WORD) and not self.copied_tensors
         name = f"{WORD}+{self.name}" if is_copied else self.name
         in_place = tuple(name for name in apply.in_place if name == "src")
-        dense = self.assembly.plan(name, tensors, outputs, in_place)
+        dense = without_needless_barriers(self.assembly.plan(name, tensors, outputs, in_place))
         return between_reorders(dense, tensors | self.copied_tensors, self.engine.tuning, isa=self.isa)
 
     @property

@@ -15,6 +15,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer
@@ -80,7 +81,7 @@ def planned(name: str, types: Types, request: tuple[MatMul, Attr, Engine]) -> It
         whole = assembly.branch()
         whole.add_plan(answer, {x: View(room_of(x)) for x in FACTORS if passed[x].nelems()})
         tensors = {**answer.tensors, **passed, **arguments}
-        yield whole.plan(f"{name}+{answer.implementation}", tensors, answer.outputs)
+        yield without_needless_barriers(whole.plan(f"{name}+{answer.implementation}", tensors, answer.outputs))
 
 
 def parts_of(attr: Attr, types: Types) -> tuple[Attr, Attr]:

@@ -17,6 +17,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.backward import DIFF
 from asmdnn.primitives.core.engine import Engine
@@ -69,4 +70,4 @@ def planned(context: BackwardContext) -> Plan:
         output = of_source
     outputs = tuple(name for name in tensors if name.startswith(DIFF) and not name.startswith(f"{DIFF}dst"))
     assembly.phases = list(flushing(assembly.phases))
-    return assembly.plan(f"floats:{context.target.isa}", tensors, outputs)
+    return without_needless_barriers(assembly.plan(f"floats:{context.target.isa}", tensors, outputs))

@@ -12,6 +12,7 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View, flushing
 from asmdnn.planning.plan import Plan
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.binary import BinaryForward
@@ -95,7 +96,7 @@ class Planner:
         self.assembly.phases = list(flushing(self.assembly.phases))
         used = {view.buffer for phase in self.assembly.phases for view in phase.arguments}
         self.assembly.scratch = {name: size for name, size in self.assembly.scratch.items() if name in used}
-        return self.assembly.plan(f"{way}:{self.target.isa}", tensors, outputs)
+        return without_needless_barriers(self.assembly.plan(f"{way}:{self.target.isa}", tensors, outputs))
 
     def pack_bias(self) -> None:
         """The bias in the order of the gates of a step."""

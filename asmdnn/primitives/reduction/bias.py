@@ -9,6 +9,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import NOTHING, Phase, View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import plan_of
 from asmdnn.primitives.reduction import reduction
@@ -37,7 +38,8 @@ def with_bias(plan: Plan, bias: MemoryDesc | None, engine: Engine) -> Plan:
     elif size:
         assembly.add([zeros(bias, engine)])
     tensors = {**plan.tensors, "diff_bias": bias}
-    return assembly.plan(plan.implementation, tensors, ("diff_weights", "diff_bias"))
+    whole = assembly.plan(plan.implementation, tensors, ("diff_weights", "diff_bias"))
+    return without_needless_barriers(whole)
 
 
 def zeros(bias: MemoryDesc, engine: Engine) -> Phase:

@@ -5,6 +5,7 @@ into the caller's format.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, wraps
 
 from asmdnn.forking import importing
@@ -13,6 +14,7 @@ from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
+from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
@@ -20,7 +22,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Desc, Request, implementations_of
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 
 WORD = "reorder"  # in the implementation's name
 
@@ -79,14 +81,35 @@ def between_reorders(
     plain: dict[str, int] = {}
     for name, copy in copies.items():
         if name not in plan.outputs or name in reads:
-            plain |= bring(assembly, name, apart[name], copy, plan.tensors[name])
-    assembly.add_plan(plan, {name: View(copy) for name, copy in copies.items()})
+            with beside_others(assembly, bool(assembly.phases)):
+                plain |= bring(assembly, name, apart[name], copy, plan.tensors[name])
+    with beside_others(assembly, bool(assembly.phases) and goes_on_in_scratch(plan, copies)):
+        assembly.add_plan(plan, {name: View(copy) for name, copy in copies.items()})
     outputs = [name for name in copies if name in plan.outputs]
-    for name in outputs:
-        add_reorder(assembly, Reordering(copies[name], plan.tensors[name], name, apart[name]))
+    for i, name in enumerate(outputs):
+        with beside_others(assembly, i > 0):
+            add_reorder(assembly, Reordering(copies[name], plan.tensors[name], name, apart[name]))
     assembly.scratch |= {copy: plan.tensors[name].size_bytes for name, copy in copies.items()} | plain
     tensors = {**plan.tensors, **apart}
     return assembly.plan(f"{WORD}+{plan.implementation}", tensors, plan.outputs, in_place(plan, copies, tensors))
+
+
+@contextmanager
+def beside_others(assembly: Assembly, is_independent: bool) -> Iterator[None]:
+    """The first phase of what is added needs no barrier, such as that of a copy after another one's."""
+    done = len(assembly.phases)
+    yield
+    if is_independent and len(assembly.phases) > done:
+        assembly.phases[done] = replace(assembly.phases[done], independent=True)
+
+
+def goes_on_in_scratch(plan: Plan, copies: Container[str]) -> bool:
+    """Whether a plan has nothing to do, up to its first barrier, with the tensors that are copied in front of it, nor
+    with a result, whose memory may be that of one of these."""
+    _, *barriers = barriers_before(plan.phases)
+    first = plan.phases[: barriers.index(True) + 1 if True in barriers else len(plan.phases)]
+    buffers = {view.buffer for phase in first for view in phase.arguments}
+    return not any(name in copies or name in plan.outputs for name in buffers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, plan_of, try_all
@@ -95,7 +96,7 @@ def by_axes(desc: ResamplingBackward, taps: tuple[ResampleTaps, ...], engine: En
         assembly.scratch[f"axis {axis}"] = there.size_bytes
         here = along(assembly, taps[axis], axis, here, GradientAt(f"axis {axis}", there), engine)
     along(assembly, taps[last], last, here, GradientAt("diff_src", ends["diff_src"]), engine)
-    return assembly.plan(f"axes:{f32_level(engine.isa)}", ends, ("diff_src",))
+    return without_needless_barriers(assembly.plan(f"axes:{f32_level(engine.isa)}", ends, ("diff_src",)))
 
 
 class GradientAt(NamedTuple):

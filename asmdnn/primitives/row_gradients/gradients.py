@@ -18,6 +18,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
+from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
@@ -66,7 +67,8 @@ def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine, way: st
     sums = with_sums(assembly, desc, {**passed, **plan.tensors}, engine)
     assembly.add_plan(plan, {})  # last, as diff_src may be the memory of what is summed
     in_place = tuple(name for name in plan.in_place if name in IMAGES)
-    return assembly.plan(f"{way}:{f32_level(engine.isa)}", {**given, **sums}, ("diff_src", *sums), in_place)
+    whole = assembly.plan(f"{way}:{f32_level(engine.isa)}", {**given, **sums}, ("diff_src", *sums), in_place)
+    return without_needless_barriers(whole)
 
 
 def of_rows(rms: bool, passed: Mapping[str, MemoryDesc], engine: Engine) -> Plan:

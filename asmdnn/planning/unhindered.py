@@ -1,0 +1,56 @@
+"""Phases of which a planner need not know whether they wait for one another: what their kernels read and write says it.
+
+Buffers count as a whole, so that some barriers stay that a proof by bytes would do without.
+"""
+
+from asmdnn.generators.contract import KernelSpec
+from asmdnn.planning.phase import Phase
+from asmdnn.planning.plan import Plan
+from asmdnn.records import replace
+
+Touched = tuple[frozenset[int], frozenset[int]]  # arguments that are read, and that are written
+
+
+def without_needless_barriers(plan: Plan) -> Plan:
+    """The plan, whose phases are `independent` where they neither write what those since the last barrier touch, nor
+    read what these write.  What was written before is written again after a barrier, as the proof wants it."""
+    known, phases = dict[KernelSpec, Touched](), list[Phase]()
+    shared = {
+        name: {name, *(x for x in plan.outputs if plan.tensors[x] == plan.tensors[name])} for name in plan.in_place
+    }
+    read, written, before, only_alone = set[str](), set[str](), set[str](), True
+    for phase in plan.phases:
+        reads, writes = (
+            {buffer for name in names for buffer in shared.get(name, {name})} for names in touched(phase, known)
+        )
+        goes_on = phase.continues or phase.independent or (only_alone and phase.alone)
+        hindered = writes & (read | written | before) or reads & written
+        if phases and not goes_on and not hindered:
+            phase = replace(phase, independent=True)
+        elif not goes_on:
+            read, written, only_alone = set(), set(), True
+        read |= reads
+        written |= writes
+        before |= writes
+        only_alone &= phase.alone
+        phases.append(phase)
+    return replace(plan, phases=tuple(phases))
+
+
+def touched(phase: Phase, known: dict[KernelSpec, Touched]) -> tuple[set[str], set[str]]:
+    """The buffers that a phase reads, and those that it writes."""
+    found: tuple[set[str], set[str]] = set(), set()
+    for spec in phase.kernels:
+        if spec not in known:
+            known[spec] = arguments_of(spec)
+        for names, arguments in zip(found, known[spec], strict=True):
+            names |= {phase.arguments[argument].buffer for argument in arguments}
+    return found
+
+
+def arguments_of(spec: KernelSpec) -> Touched:
+    """Those that a kernel reads, also through a list of taps, and those that it writes."""
+    footprint = spec.footprint()
+    taps = footprint.taps
+    moved = {taps.argument, *taps.targets} if taps else set()
+    return frozenset({x.argument for x in footprint.reads} | moved), frozenset(x.argument for x in footprint.writes)
