@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from asmdnn.definitions.recurrent.bounded import Bounded
 from asmdnn.generators.recurrent.cells import Place
 from asmdnn.generators.recurrent.gradients import CellGradient, GradientSpec, gradient_form
 from tests.generators.case import Case, Reference
 from tests.support.arena import buffer_of, elements
+from tests.support.rounded import Rounded
 
-Values = dict[Place, Bounded]
+Values = dict[Place, Rounded]
 
 
 def gradient_case(spec: GradientSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -20,7 +20,7 @@ def gradient_case(spec: GradientSpec, random: np.random.Generator, integers: boo
     tolerances = dict.fromkeys(spec.frame[1 : 1 + len(form.results)], 0.0)
     for row in range(spec.rows):
         read = {
-            place: Bounded(memory[name].load(row * steps[argument], spec.elements))
+            place: Rounded.of(memory[name].load(row * steps[argument], spec.elements))
             for argument, (name, place) in enumerate(places.items())
             if name not in tolerances
         }
@@ -60,13 +60,13 @@ def of_cell(cell: CellGradient, x: Values) -> Values:
     return {("sums", 2): of_c, ("direct", 0): u * d, **iterated}
 
 
-def of_activation(cell: CellGradient, d: Bounded, h: Bounded) -> Bounded:
+def of_activation(cell: CellGradient, d: Rounded, h: Rounded) -> Rounded:
     if cell.activation == "relu":
-        return d * h.slope(cell.alpha)
+        return d * np.where(h.value > 0, 1.0, np.float32(cell.alpha))
     return d * (1.0 - h * h) if cell.activation == "tanh" else d * (h - h * h)
 
 
-def of_lstm(cell: CellGradient, x: Values, d: Bounded) -> Values:
+def of_lstm(cell: CellGradient, x: Values, d: Rounded) -> Values:
     i, f, g, o = (x["gates", part] for part in range(4))
     squashed, before = x["c", 0].tanh(), x["c_before", 0]
     of_o = d * squashed * (o - o * o)
