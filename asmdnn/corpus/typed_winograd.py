@@ -61,8 +61,10 @@ def results(isa: str) -> Iterator[ProductsTransformSpec]:
 def weights(isa: str) -> Iterator[WeightsTransformSpec]:
     """Rounded to bf16; taps from the end."""
     for m in FORMS:
-        yield WeightsTransformSpec(isa=isa, m=m, vectors=3, tap_bytes=256, frequency_bytes=320, dtype=bf16)
-        yield WeightsTransformSpec(isa=isa, m=m, vectors=1, tap_bytes=-256, frequency_bytes=64, dtype=bf16)
+        for vectors, tap, frequency in ((3, 256, 320), (1, -256, 64), (2, 128, 64)):
+            yield WeightsTransformSpec(
+                isa=isa, m=m, vectors=vectors, tap_bytes=tap, frequency_bytes=frequency, dtype=bf16
+            )
 
 
 FAMILIES = {

@@ -84,9 +84,9 @@ def ends(isa: str) -> Iterator[ProductsTransformSpec]:
 
 
 def weights(isa: str) -> Iterator[WeightsTransformSpec]:
-    """One vector, and several; taps from the end."""
+    """One vector, and several, by lines or alone; taps from the end."""
     for m in FORMS:
-        for vectors, step in ((1, 64), (3, 256)):
+        for vectors, step in ((1, 64), (3, 256), (4, 256)):
             yield WeightsTransformSpec(isa=isa, m=m, vectors=vectors, tap_bytes=step, frequency_bytes=step + 64)
         yield WeightsTransformSpec(isa=isa, m=m, vectors=3, tap_bytes=-256, frequency_bytes=256)
 

@@ -14,10 +14,16 @@ from asmdnn.types import F32_BYTES, UPPER_FLOATS, DataType, f32
 
 TAPS: Final = 3  # along an axis
 HALF_BITS, HALF_UNIT = 16, 1 << 15  # that an upper half leaves out of f32; half of the least that it keeps
-POINTS: Final = {2: (0.0, 1.0, -1.0), 4: (0.0, 0.5**0.5, -(0.5**0.5), 2**0.5, -(2**0.5))}  # and infinity
+A, B = 0.5**0.5, 2**0.5
+G: Final = {  # for points 0, 1, -1, infinity, and 0, A, -A, B, -B, infinity
+    2: ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)),
+    4: (
+        (1, 0, 0), (-2 / 3, -2 / 3 * A, -1 / 3), (-2 / 3, 2 / 3 * A, -1 / 3),
+        (1 / 6, 1 / 6 * B, 1 / 3), (1 / 6, -1 / 6 * B, 1 / 3), (0, 0, 1),
+    ),
+}  # fmt: skip
 GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # input channels that a multiply takes together
-FIRST_SIGN: Final = {2: -1, 4: 1}  # of the row for point 0, whose sign is free
-COLUMNS: Final = 1024  # taps that are transformed at a time: float64 of them stays in L2, and BLAS on one thread
+AT_ONCE: Final = 1024  # pairs of channels that are transformed at a time: float64 of them stays in L2
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
@@ -40,7 +46,7 @@ class WinogradDesc(MemoryDesc):
 
     def __init__(self, dims: tuple[int, ...], dtype: DataType, m: int, panel: int, turned: bool = False) -> None:
         dims = naturals("dims", dims)
-        if m not in POINTS or dtype not in GROUPS or len(dims) not in (4, 5) or dims[-2:] != (TAPS, TAPS):
+        if m not in G or dtype not in GROUPS or len(dims) not in (4, 5) or dims[-2:] != (TAPS, TAPS):
             raise InvalidArguments(
                 f"weights {dtype} {shown(dims)} have no form F({shown(m)}): f32, bf16 o x c x 3 x 3 have 2, 4"
             )
@@ -90,14 +96,16 @@ class WinogradDesc(MemoryDesc):
         """What `storage` holds of weights `array`, upper halves of f32 as words: computed in float64."""
         if self.dtype != f32:
             array = (array.astype(np.uint32) << HALF_BITS).view(np.float32)
-        g = weights_matrix(self.m)
-        both, points = np.kron(g, g), len(g)  # vec(G g G^T) = (G x G) vec(g): one product, where einsum is slow
         taps = np.asarray(array, np.float32).reshape(-1, TAPS * TAPS)[:, :: -1 if self.turned else 1]
-        found = np.empty((len(taps), points * points), np.float32)
-        for begin in range(0, len(taps), COLUMNS):
-            some = slice(begin, begin + COLUMNS)
-            found[some] = (both @ np.array(taps[some].T, np.float64, order="C")).T
-        found = found.reshape(*array.shape[:-2], points, points)
+        size = self.m + TAPS - 1
+        found = np.empty((len(taps), size * size), np.float32)
+        for begin in range(0, len(taps), AT_ONCE):
+            some = slice(begin, begin + AT_ONCE)
+            g = np.array(taps[some].T, np.float64, order="C").reshape(TAPS, TAPS, -1)
+            both = transformed(transformed(g, self.m).swapaxes(0, 1), self.m)  # of columns first
+            found[some] = both.swapaxes(0, 1).reshape(size * size, -1).T
+        found += 0  # no -0, which negative coefficients make of zeros
+        found = found.reshape(*array.shape[:-2], size, size)
         return found if self.dtype == f32 else upper_halves(found)
 
     def permute_axes(self, permutation: Any) -> NoReturn:
@@ -130,12 +138,16 @@ def upper_halves(numbers: NDArray[np.float32]) -> NDArray[np.uint16]:
     return ((bits + (HALF_UNIT - 1) + (bits >> HALF_BITS & 1)) >> HALF_BITS).astype(np.uint16)
 
 
+def transformed(taps: NDArray[np.float64], m: int) -> NDArray[np.float64]:
+    """G times [tap, ...].  Sums go from the ends to the middle tap, as kernels do, so that bits are equal."""
+    rows = []
+    for factors in weights_matrix(m):
+        first, *others = [factors[k] * taps[k] for k in (0, 2, 1) if factors[k]]
+        rows.append(sum(others, start=first))
+    return np.array(rows)
+
+
 @cache
 def weights_matrix(m: int) -> NDArray[np.float64]:
     """G: a polynomial of the taps, evaluated at each point and divided by the differences to the others."""
-    rows = []
-    for p in POINTS[m]:
-        others = np.prod([p - q for q in POINTS[m] if q != p])
-        rows.append([p**k / others for k in range(TAPS)])
-    rows[0] = [FIRST_SIGN[m] * x for x in rows[0]]
-    return np.array([*rows, [0] * (TAPS - 1) + [1]])
+    return np.array(G[m])

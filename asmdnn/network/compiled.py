@@ -95,7 +95,8 @@ def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> FormatP
 
 def packed(segment: CompiledSegment) -> Array:
     """All weights in the formats that kernels read, u8[weights_bytes], read-only."""
-    return segment.pool.packed(segment, segment.weights, segment.layout.weights, segment.layout.weights_bytes)
+    layout, threads = segment.layout, segment.way.steps.engine.threads
+    return segment.pool.packed(segment, segment.weights, layout.weights, layout.weights_bytes, threads)
 
 
 def runner_of(segment: CompiledSegment, engine: Engine, names: Sequence[str]) -> Runner:

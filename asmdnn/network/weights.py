@@ -7,12 +7,15 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from asmdnn.memory import Memory
+from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.network.arrays import Array, same_bits
 from asmdnn.network.buffers import Weight
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.running import PAGE_BYTES
+from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.reordering import reorder
+from asmdnn.primitives.core.primitive import Primitive
+from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.records import dataclass, field
 from asmdnn.types import HALF_FLOATS
 
@@ -60,13 +63,15 @@ class WeightPool:
         blob = self._of.get(user)
         return 0 if blob is None or blob is self._usual else len(blob.data) // max(len(blob.users), 1)
 
-    def packed(self, user: object, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> Array:
-        """All weights in the formats that kernels read, u8[size], for a plan."""
+    def packed(
+        self, user: object, weights: Mapping[str, Weight], places: Mapping[str, int], size: int, threads: int = 1
+    ) -> Array:
+        """All weights in the formats that kernels read, u8[size], for a plan; threads: that pack large ones."""
         blobs = self._blobs
         known = [*blobs[-MOST_LOOKED_AT:], *([self._usual] if self._usual else [])]
         blob = next((each for each in known if each.is_for(weights, places, size)), None)
         if blob is None:
-            blob = Blob(weights, places, made(weights, places, size, known))
+            blob = Blob(weights, places, made(weights, places, size, known, threads))
         blob.users.add(user)
         self._of[user] = blob
         self._blobs = [*(each for each in blobs if each.users and each is not blob), blob]
@@ -74,37 +79,45 @@ class WeightPool:
         return blob.data
 
 
-def made(weights: Mapping[str, Weight], places: Mapping[str, int], size: int, known: Sequence[Blob]) -> Array:
+def made(
+    weights: Mapping[str, Weight], places: Mapping[str, int], size: int, known: Sequence[Blob], threads: int = 1
+) -> Array:
     """u8[size]: weights are copied from blobs that have them, else packed."""
     blob = pages(size)
     for name, weight in weights.items():
-        at, count = places[name], weight.desc.size_bytes
+        place = blob[places[name] :][: weight.desc.size_bytes]
         source = next((one for one in known if one.has(name, weight)), None)
         if source:
-            blob[at : at + count] = source.data[source.places[name] :][:count]
+            place[:] = source.data[source.places[name] :][: len(place)]
         else:
-            blob[at : at + count] = packed_bytes(weight)
+            pack(weight, place, threads)
     return blob
 
 
-def packed_bytes(weight: Weight) -> Array:
-    """u8[bytes]; f32 for narrower types is rounded to the nearest."""
-    if weight.desc == row_major(weight.desc.dims) and weight.array.dtype == np.float32:
-        return np.ascontiguousarray(weight.array).reshape(-1).view(np.uint8)
-    if weight.desc.dtype in HALF_FLOATS:
-        plain = Memory.from_numpy(weight.array, row_major(weight.desc.dims))
-    elif is_turned(weight):
-        plain = Memory.from_array(weight.array)
+def pack(weight: Weight, place: Array, threads: int) -> None:
+    """Into u8[bytes], which are zero; f32 for narrower types is rounded to the nearest."""
+    desc, array = weight.desc, weight.array
+    if desc == row_major(desc.dims) and array.dtype == np.float32:
+        place[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    elif is_worth_a_kernel(weight):
+        plain = Memory.from_array(array) if is_plain(array) else Memory.from_numpy(array, row_major(desc.dims))
+        pd = primitive_desc(Reorder(plain.desc, desc), engine=Engine(threads=threads))
+        Primitive(pd).execute(src=plain, dst=Memory(desc, place, padding_is_zero=True))
     else:
-        return Memory.from_numpy(weight.array, weight.desc).array.view(np.uint8)
-    return reorder(plain, weight.desc, Engine(threads=1)).array.view(np.uint8)
+        place[:] = Memory.from_numpy(array, desc).array.view(np.uint8)
 
 
-def is_turned(weight: Weight) -> bool:
-    """Whether a large matrix lies by columns, as torch keeps those of products: numpy is slow to turn it."""
+def is_worth_a_kernel(weight: Weight) -> bool:
+    """What numpy cannot round, or is slow to transform or to turn: a large matrix, such as torch keeps by columns."""
+    if weight.desc.dtype in HALF_FLOATS or isinstance(weight.desc, WinogradDesc):
+        return True
     array = weight.array
-    is_large = array.ndim == 2 and array.dtype == np.float32 and array.nbytes >= LARGE_BYTES
-    return is_large and array.flags.f_contiguous and array.flags.aligned and not array.flags.c_contiguous
+    return array.ndim == 2 and array.dtype == np.float32 and array.nbytes >= LARGE_BYTES and is_plain(array)
+
+
+def is_plain(array: Array) -> bool:
+    """Whether kernels can read it where it is."""
+    return array.flags.aligned and (array.flags.c_contiguous or array.flags.f_contiguous)
 
 
 def pages(size: int) -> Array:

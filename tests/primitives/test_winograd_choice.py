@@ -10,6 +10,7 @@ from asmdnn.memory.winograd import WinogradDesc, weights_matrix
 from asmdnn.primitives.convolution.winograd.cut import blocks_of
 from tests.generators.references.winograd import matrices
 from tests.primitives.winograd_case import Case
+from tests.support.plans import emulate_plan
 
 LARGE = Case(1, 64, 64, (28, 28))
 ENGINE = dnn.Engine(isa="avx2", threads=1, machine="zen3")
@@ -101,14 +102,38 @@ def test_a_reorder_transforms_weights(isa: str, m: int, dims: tuple[int, ...], p
     weights = np.random.default_rng(1).standard_normal(dims).astype(np.float32)
     desc = WinogradDesc(dims, dnn.f32, m, panel)
     assert desc.storage.dims == (*dims[:2], m + 2, m + 2)
-    made = dnn.reorder(dnn.Memory.from_array(weights), desc)
     wanted = dnn.Memory.from_numpy(weights, desc)
-    np.testing.assert_allclose(made.array, wanted.array, atol=8 * 2.0**-24 * np.abs(wanted.array).max())
-    assert made.padding_is_zero()
-    pd = dnn.primitive_desc(dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "hwio"), desc))
+    for threads in (1, 2, 3, 7):
+        made = dnn.reorder(dnn.Memory.from_array(weights), desc, dnn.Engine(isa=isa, threads=threads))
+        np.testing.assert_array_equal(made.array.view(np.uint32), wanted.array.view(np.uint32))
+    g = matrices(m).weights
+    exact = np.einsum("xr,ocrs,ys->ocxy", g, weights.astype(np.float64), g)
+    held = np.zeros(desc.storage.padded_dims)
+    held[: dims[0]] = exact
+    found = wanted.array.reshape(-1, m + 2, m + 2, dims[1], panel).transpose(0, 4, 3, 1, 2).reshape(held.shape)
+    np.testing.assert_allclose(found, held, rtol=2.0**-24, atol=1e-15)  # rounded once
+    pd = dnn.primitive_desc(dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "hwio"), desc), engine=dnn.Engine(isa=isa))
     pd.plan.check()
-    assert pd.implementation == "winograd:avx2"
+    assert pd.implementation == ("winograd:avx2" if dims[1] * panel % 16 else f"winograd:{isa}")
     np.testing.assert_allclose(weights_matrix(m), matrices(m).weights, rtol=1e-14)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("dtype", "turned"), [(dnn.f32, False), (dnn.f32, True), (dnn.bf16, False)])
+def test_wider_vectors_transform_to_the_same_bits(dtype: dnn.DataType, turned: bool) -> None:
+    """In whole vectors and where a tap of a panel has none; padding, zeros and numbers of every size among them."""
+    random = np.random.default_rng(4)
+    for dims, panel in (((9, 5, 3, 3), 16), ((3, 7, 3, 3), 8)):
+        weights = np.float32(random.standard_normal(dims) * 10.0 ** random.integers(-30, 30, dims))
+        weights[random.random(dims) < 0.3] = -0.0
+        stored = weights if dtype == dnn.f32 else np.uint16(weights.view(np.uint32) >> 16)
+        desc = WinogradDesc(dims, dtype, 4, panel, turned)
+        source = dnn.Memory.from_numpy(stored, dnn.MemoryDesc(dims, dtype, "abcd"))
+        pd = dnn.primitive_desc(dnn.Reorder(source.desc, desc), engine=dnn.Engine(isa="avx512_core", threads=1))
+        made, wanted = dnn.Memory(desc), dnn.Memory.from_numpy(stored, desc)
+        emulate_plan(pd.plan, {"src": source, "dst": made})
+        np.testing.assert_array_equal(made.array.view(np.uint8), wanted.array.view(np.uint8))
+        assert made.padding_is_zero()
 
 
 def test_packed_weights_serve_images_of_other_sizes(isa: str) -> None:

@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.generators.winograd.weights import TAPS, WeightsTransformSpec
-from asmdnn.isa.vectors import NARROWEST, lanes_of, vector_bytes
+from asmdnn.isa.vectors import NARROWEST, f32_widths, lanes_of, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import GROUPS, WinogradDesc
 from asmdnn.planning.assembly import Assembly
@@ -32,7 +32,7 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]
     try:
         return planned(desc, desc.dst, attr, engine)
     except Refused as reason:
-        return Refusal(f"{NAME}:{NARROWEST}", str(reason))
+        return Refusal(f"{NAME}:{engine.isa}", str(reason))
 
 
 def planned(desc: Reorder, dst: WinogradDesc, attr: Attr, engine: Engine) -> Plan:
@@ -45,7 +45,7 @@ def planned(desc: Reorder, dst: WinogradDesc, attr: Attr, engine: Engine) -> Pla
         raise Refused("attributes and compensation are not implemented")
     assembly = Assembly(engine.tuning, engine.isa)
     add_transform(assembly, ("src", desc.src), ("dst", dst))
-    return assembly.plan(f"{NAME}:{NARROWEST}", {"src": desc.src, "dst": dst}, ("dst",))
+    return assembly.plan(f"{NAME}:{level_of(dst, engine.isa)}", {"src": desc.src, "dst": dst}, ("dst",))
 
 
 def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tuple[str, WinogradDesc]) -> None:
@@ -56,14 +56,26 @@ def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tu
         assembly.add(reorder_phases(plain, panels, (src, PANELS), assembly.tuning, isa=assembly.isa))
         assembly.scratch[PANELS] = panels.size_bytes
         src = PANELS
-    assembly.add([transform_phase(transformed, (src, dst), assembly.tuning)])
+    isa = level_of(transformed, assembly.isa)
+    assembly.add([transform_phase(transformed, (src, dst), assembly.tuning, isa)])
 
 
-def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning) -> Phase:
-    """Panels in buffers[0], transformed into buffers[1]."""
-    lanes, (*groups, oc, ic) = lanes_of(NARROWEST), (desc.adjoint if desc.turned else desc).dims[:-2]
+def level_of(desc: WinogradDesc, isa: str) -> str:
+    """That of the widest vectors that panels consist of: each has as many instructions."""
+    return [level for level in f32_widths(isa) if elements_of_tap(desc) % lanes_of(level) == 0][-1]
+
+
+def elements_of_tap(desc: WinogradDesc) -> int:
+    """Of a panel."""
+    *_, ic = (desc.adjoint if desc.turned else desc).dims[:-2]
     together = GROUPS[desc.dtype]
-    elements = -(-ic // together) * together * desc.panel  # of one tap of a panel
+    return -(-ic // together) * together * desc.panel
+
+
+def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning, isa: str) -> Phase:
+    """Panels in buffers[0], transformed into buffers[1]."""
+    lanes, (*groups, oc, _) = lanes_of(isa), (desc.adjoint if desc.turned else desc).dims[:-2]
+    elements = elements_of_tap(desc)
     vectors, tap_bytes, frequency_bytes = elements // lanes, f32.size_bytes * elements, desc.dtype.size_bytes * elements
     frequencies = prod(desc.storage.dims[-2:])
     most = tuning.winograd.weights_vectors
@@ -73,7 +85,7 @@ def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning
     step, begin = (-tap_bytes, (TAPS**2 - 1) * tap_bytes) if desc.turned else (tap_bytes, 0)
     specs = tuple(
         WeightsTransformSpec(
-            isa=NARROWEST,
+            isa=isa,
             m=desc.m,
             vectors=int(size),
             tap_bytes=step,
@@ -83,7 +95,7 @@ def transform_phase(desc: WinogradDesc, buffers: tuple[str, str], tuning: Tuning
         for size in sizes
     )
     panel = np.arange(prod(groups) * -(-oc // desc.panel))[:, None]
-    source = (panel * TAPS**2 * tap_bytes + vector_bytes(NARROWEST) * first).ravel()
+    source = (panel * TAPS**2 * tap_bytes + vector_bytes(isa) * first).ravel()
     target = (panel * frequencies * frequency_bytes + desc.dtype.size_bytes * lanes * first).ravel()
     columns = {"weights": begin + source, "transformed": target}
     kernels = np.tile(kernel, len(panel))

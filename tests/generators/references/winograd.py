@@ -25,6 +25,7 @@ Spec = SourceTransformSpec | ProductsTransformSpec | WeightsTransformSpec
 TARGETS = {SourceTransformSpec: "source", ProductsTransformSpec: "dst", WeightsTransformSpec: "transformed"}
 NEARLY_NOTHING = 1e-12  # all other entries are above 0.1
 ROUNDINGS = 12  # of a term on its way through both axes: for each a coefficient, its product, up to four sums
+IN_F64 = 1 + 2.0**-20  # one rounding, and what is rounded before
 
 
 class Matrices(NamedTuple):
@@ -84,7 +85,8 @@ def transform_case(spec: Spec, random: np.random.Generator, integers: bool) -> C
     target = TARGETS[type(spec)]
     size, result = buffer_of(sizes[target]), buffer_of(memory[target])
     assert size is not None and result is not None
-    tolerance = size.wanted * UNIT_ROUNDOFF * (ROUNDINGS + 2 * len(chain))
+    roundings = IN_F64 if isinstance(spec, WeightsTransformSpec) else ROUNDINGS + 2 * len(chain)
+    tolerance = size.wanted * UNIT_ROUNDOFF * roundings
     if not is_linear:
         tolerance = MOST_SLOPE * (tolerance.max() + UNIT_ROUNDOFF * np.abs(result.wanted))
     if result.kind != f32:
