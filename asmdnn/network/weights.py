@@ -108,11 +108,13 @@ def pack(weight: Weight, place: Array, threads: int) -> None:
 
 
 def is_worth_a_kernel(weight: Weight) -> bool:
-    """What numpy cannot round, or is slow to transform or to turn: a large matrix, such as torch keeps by columns."""
+    """What numpy cannot round, or is slow to transform or to turn: a large matrix by columns, as torch keeps those of
+    products."""
     if weight.desc.dtype in HALF_FLOATS or isinstance(weight.desc, WinogradDesc):
         return True
     array = weight.array
-    return array.ndim == 2 and array.dtype == np.float32 and array.nbytes >= LARGE_BYTES and is_plain(array)
+    is_large = array.ndim == 2 and array.dtype == np.float32 and array.nbytes >= LARGE_BYTES
+    return is_large and is_plain(array) and not array.flags.c_contiguous
 
 
 def is_plain(array: Array) -> bool:

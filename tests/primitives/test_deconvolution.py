@@ -9,10 +9,12 @@ import asmdnn as dnn
 from asmdnn.bench.deconv_problem import parse_deconv_problem
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.taps import sums_of
+from asmdnn.generators.dot.conv_shape import DST
 from tests.primitives.conv_case import MACHINE, layout
 from tests.primitives.tensors import assert_within, holding, read
 from tests.primitives.test_conv_phases import SMALL_L2_BYTES
 from tests.support.plans import proved_desc
+from tests.support.tuning import tuned
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
@@ -152,6 +154,38 @@ def test_rows_few_outputs_and_threads(isa: str, text: str) -> None:
     desc, data = described(problem, "any", "any", "any"), data_of(problem)
     results = {run(proved(desc, isa, threads=threads), data).tobytes() for threads in (1, 2, 5)}
     assert results == {np.float32(answer(problem, data)).tobytes()}
+
+
+def turns(pd: dnn.PrimitiveDesc) -> int:
+    """How often another part goes on, of those of 2x2 pixels, by where records write."""
+    (dst,) = (phase.records[:, 1 + DST] for phase in pd.plan.phases)
+    rows, pixels = (dst // dnn.f32.size_bytes // stride % 2 for stride in pd.dst_desc.strides[2:])
+    return int(np.count_nonzero(np.diff(2 * rows + pixels)))
+
+
+def test_large_results_are_written_in_shorter_turns(isa: str) -> None:
+    """With equal bits, as only the order of tiles differs; on any number of threads."""
+    problem = parse_deconv_problem("mb1ic16ih24iw20oc16kh2kw2sh2sw2")
+    desc, data, found, counts = described(problem, "nhwc", "nhwc", "any"), data_of(problem), [], []
+    for numbers in ({}, {"part_turns": 8}, {"part_turns": 8, "part_turns_bytes": 1}):
+        with tuned("convolution", **numbers):
+            for threads in (1, 2, 3, 7):
+                pd = proved_desc(desc, dnn.Attr(), dnn.Engine(isa=isa, threads=threads))
+                found.append(run(pd, data))
+            counts.append(turns(pd))
+    assert counts[0] == counts[1] == 3 and counts[2] == 8 * 4 - 1
+    assert len({x.tobytes() for x in found}) == 1
+    assert_within(found[0], answer(problem, data), 0.0)
+
+
+def test_classes_take_turns_as_they_were_measured() -> None:
+    problem = parse_deconv_problem("mb1ic64ih184iw320oc64oh368ow640kh2kw2sh2sw2ph0pw0")
+    desc, found = described(problem, "any", "any", "any"), []
+    for isa, machine in (("avx512_core", "zen3"), ("avx512_core", "zen5"), ("avx2", "zen3"), ("avx2", "zen5")):
+        pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=1, machine=machine, l2_bytes=1 << 20))
+        assert pd.implementation == f"direct:{isa}"
+        found.append(turns(pd))
+    assert found[:2] == [3, 4 * 64 - 1] and found[2] == found[3]
 
 
 def test_many_images_are_rounds() -> None:

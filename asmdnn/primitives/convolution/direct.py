@@ -20,7 +20,7 @@ from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc, channels_of_group
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.joining import joined
+from asmdnn.primitives.convolution.joining import joined, turns_of
 from asmdnn.primitives.convolution.level import Fit, fastest
 from asmdnn.primitives.convolution.multiplied import level_of, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
@@ -100,7 +100,7 @@ def planned_parts(
         g = replace(g, weights_image_bytes=weights.size_bytes * weights_of_images)
         operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
         plans.append(schedule_tiles(name, tensors, TileEnds(chain, operands, starts), g, tiling, engine))
-    plan = joined(plans)
+    plan = joined(plans, turns_of(resolved.dst, engine.tuning.convolution))
     if starts:
         plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning)
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
