@@ -5,7 +5,7 @@ from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup, vectors_of_dst
 from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
-from asmdnn.generators.functions.postops import OLD_DST, PostOp
+from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.records import dataclass, replace
@@ -49,7 +49,8 @@ class ConvTile:
     @property
     def works_in_f32(self) -> bool:
         """Whether something is computed from the sums: post-ops and other types of dst take f32."""
-        return bool(self.post_ops) or self.dst not in (None, self.types.sums)
+        has_floats = bool(self.post_ops) and not is_of_integers(self.post_ops)
+        return has_floats or self.dst not in (None, self.types.sums)
 
     @property
     def has_halves(self) -> bool:

@@ -3,9 +3,10 @@
 from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
+from asmdnn.generators.functions.postops import is_of_integers
 from asmdnn.isa.dot import Types
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 from asmdnn.types import HALF_FLOATS, f32, s32
 
 
@@ -20,13 +21,13 @@ class DotRows(GroupedRows):
     @property
     def works_in_f32(self) -> bool:
         """Whether something is computed from the sums, or they are rounded."""
-        return bool(self.post_ops) or self.dst_type != self.types.sums
+        return (bool(self.post_ops) and not is_of_integers(self.post_ops)) or self.dst_type != self.types.sums
 
     @property
     def epilogue_types(self) -> EpilogueTypes:
         """Sums are stored as they are."""
-        found = GroupedRows.epilogue_types.fget(self)  # type: ignore[attr-defined]
-        return found if self.works_in_f32 else EpilogueTypes(f32, (), self.isa)
+        found: EpilogueTypes = GroupedRows.epilogue_types.fget(self)  # type: ignore[attr-defined]
+        return found if self.works_in_f32 else replace(found, dst=f32)
 
     @property
     def src_vector_bytes(self) -> int:

@@ -13,7 +13,7 @@ from asmdnn.generators.dot.held import EpilogueTile, EpilogueTurn, turns_of
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.code import apply_program, apply_to_each
 from asmdnn.generators.functions.pointers import OperandPointers
-from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp, is_of_integers
 from asmdnn.generators.functions.program import Program, Step
 from asmdnn.generators.functions.typed_program import of_lanes, without_relu
 from asmdnn.generators.functions.values import Slots, Source
@@ -233,8 +233,12 @@ class TileEpilogue:
 
 @lru_cache
 def program_of(chain: tuple[PostOp, ...], types: EpilogueTypes, saturated: bool) -> Program | None:
-    """The program from f32 sums and operands in memory to lanes of dst's type, or f32 if the store rounds; None:
-    empty.  saturated: whether the store raises bytes to the least."""
+    """The program from sums and operands in memory to lanes of dst's type, or f32 if the store rounds; None: empty.
+
+    Sums are f32, or the s32 that integers are added to.  saturated: whether the store raises bytes to the least.
+    """
+    if is_of_integers(chain):
+        return compose(chain)
     operands = [types.of(operand).name for operand in operands_of(chain)]
     result = f32.name if types.rounds else types.dst.name
     if {result, *operands} == {f32.name}:

@@ -3,7 +3,7 @@
 Each is a function of the result and of its operands, in the steps of program.py; chains of them are in chain.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -57,6 +57,25 @@ class SumOp:
 
     def build(self, build: Builder, x: Term, old: Term) -> Term:
         return x + old if self.scale == 1.0 else build.fma(old, self.scale, x)
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerOp:
+    """x + operand or x - operand, with OLD_DST what the destination held: of integers modulo 2^32, in lanes of s32."""
+
+    alg: str
+    operand: Operand | None
+
+    @property
+    def name(self) -> str:
+        return f"{'sum' if self.operand is OLD_DST else self.alg}s32"
+
+    @property
+    def operands(self) -> tuple[Operand | None, ...]:
+        return (self.operand,)
+
+    def build(self, build: Builder, x: Term, y: Term) -> Term:
+        return build.op(f"i{self.alg}", x, y)
 
 
 @exact
@@ -242,4 +261,11 @@ class ExpressionOp:
         return build.insert(self.program, (x, *operands))
 
 
-PostOp = SumOp | ReluOp | OffsetSumOp | EltwiseOp | GradientOp | BinaryOp | SelectOp | PReluOp | ExpressionOp
+PostOp = (
+    SumOp | IntegerOp | ReluOp | OffsetSumOp | EltwiseOp | GradientOp | BinaryOp | SelectOp | PReluOp | ExpressionOp
+)
+
+
+def is_of_integers(chain: Sequence[PostOp]) -> bool:
+    """Whether lanes stay s32: such a chain has nothing else."""
+    return any(isinstance(op, IntegerOp) for op in chain)

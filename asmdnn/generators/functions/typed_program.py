@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from asmdnn.generators.functions.chain import compose_all
 from asmdnn.generators.functions.expression import Builder, Term
-from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.postops import PostOp, is_of_integers
 from asmdnn.generators.functions.program import Program, Step
 from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of
@@ -17,7 +17,8 @@ from asmdnn.isa.formula import float_of
 @lru_cache
 def typed_program(chains: tuple[tuple[PostOp, ...], ...], kinds: tuple[str, ...], results: tuple[str, ...]) -> Program:
     """The chains as functions of lanes: kinds are the types of x and of all operands, results those of the values."""
-    return of_lanes(compose_all(chains), kinds, results)
+    program = compose_all(chains)
+    return program if any(map(is_of_integers, chains)) else of_lanes(program, kinds, results)
 
 
 @lru_cache

@@ -22,6 +22,7 @@ from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32, s8, s16, s32, u8
 
 BIAS = "bias"
+DST_POINTS = "dst_zero_points"
 INTEGERS = (u8, s8, s16, s32)  # which have zero points
 
 
@@ -37,9 +38,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Links in the order of execution."""
+    """Links in the order of execution.  is_of_integers: whether all of them add integers to sums that stay s32."""
 
     links: tuple[Link, ...] = ()
+    is_of_integers: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,7 +84,8 @@ class Chain:
 
     def on_registers(self, operands: Mapping[str, Operand]) -> tuple[postops.PostOp, ...]:
         """The chain as kernels execute it, with an operand for each of `names`."""
-        return tuple(link.op.on_registers(*(operands[name] for name in link.names)) for link in self.links)
+        ops = tuple(link.op.on_registers(*(operands[name] for name in link.names)) for link in self.links)
+        return tuple(postops.IntegerOp("add", *op.operands) for op in ops) if self.is_of_integers else ops
 
 
 NO_CHAIN = Chain()
@@ -143,6 +146,7 @@ def chain_of(
 
     tensors: src, weights and dst, and the bias if there is one, as the caller passes them.  kept: for src and weights
     the dims that dst has too, and which one that is there; others are summed over, and can have no scales.
+    Integers are added to sums of s32 that stay so, modulo 2^32, where there is nothing else to do.
     bias: as a tensor that broadcasts to dst; it is a link where kernels cannot start from it, since scales come before
     it, or sums are not f32 or not of its type.  starts: whether the caller has sums start from src's zero point.
     """
@@ -176,7 +180,16 @@ def chain_of(
     if bias is not None and (before or not sums == bias.dtype == f32):
         before = (*before, Link(Binary("add", bias), (BIAS,), tensors[BIAS]))
     after = tuple(links[name] for name in ("dst",) if name in links)
-    return Chain((*before, *post_ops_of(attr).links, *after, *zero_points_of_dst(attr, tensors["dst"])))
+    found = (*before, *post_ops_of(attr).links, *after, *zero_points_of_dst(attr, tensors["dst"]))
+    return Chain(found, sums == tensors["dst"].dtype == s32 and all(map(adds_integers, found)))
+
+
+def adds_integers(link: Link) -> bool:
+    """Whether a link can be added to sums of integers as it is: a bias, what dst held, or its zero points."""
+    if isinstance(link.op, Sum):
+        return link.op == Sum()
+    own = link.names in ((BIAS,), (DST_POINTS,))
+    return own and isinstance(link.op, Binary) and link.op.src1.dtype in INTEGERS
 
 
 def zero_points_of_dst(attr: Attr, dst: MemoryDesc) -> tuple[Link, ...]:
@@ -186,7 +199,7 @@ def zero_points_of_dst(attr: Attr, dst: MemoryDesc) -> tuple[Link, ...]:
         return ()
     shape = [n if points["dst"] >> dim & 1 else 1 for dim, n in enumerate(dst.dims)]
     argument = MemoryDesc((prod(shape),), s32, "a")
-    return (Link(Binary("add", MemoryDesc(shape, s32, LETTERS[: dst.ndims])), ("dst_zero_points",), argument),)
+    return (Link(Binary("add", MemoryDesc(shape, s32, LETTERS[: dst.ndims])), (DST_POINTS,), argument),)
 
 
 def check_accumulation(attr: Attr, sums: DataType) -> None:

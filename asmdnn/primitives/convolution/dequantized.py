@@ -1,15 +1,16 @@
 """Convolutions of quantised tensors with scales and zero points that tiles of bytes do not take.
 
-    integers   for a dst of s32: src and weights, less their zero points, become s32; sums are exact, modulo 2^32
-    floats     for others: src and weights, less their zero points, become f32, and so are sums
+    integers   src and weights, less their zero points, become s32; sums are exact, modulo 2^32
+    floats     src and weights, less their zero points, become f32, and so are sums
 
 These are zero points of weights or of src's channels, and u8 weights.  Both tensors are written in every call.  Scales
-of src's channels come before sums, which are of floats then; others are links after the sums.  Padding is 0 then, as it
-should be.
+of src's channels come before sums, which are of floats then; others are links after the sums.  Floats are for few
+products, too: their sums are exact where zero points are bytes.  Padding is 0 then, as it should be.
 """
 
 from collections.abc import Iterator
 from functools import partial
+from math import prod
 from typing import Any
 
 from asmdnn.isa.vectors import f32_level
@@ -30,7 +31,9 @@ from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import INTEGERS8, f32, s8, s32
 
 FACTORS = ("src", "weights")
-CHANNELS = 2  # of src: the bit of their dim in a mask
+CHANNEL = 1  # the dim
+CHANNELS = 1 << CHANNEL  # of src: the bit of their dim in a mask
+MOST_IN_FLOATS = 2**24 // 255**2  # products of two differences of bytes whose sums f32 holds
 NUMBERS = {"integers": s32, "floats": f32}
 AROUND_INTEGERS = (("pack", ("weights",)), ("pack+reorder", ("weights", "dst")))
 
@@ -43,7 +46,7 @@ def of_numbers(parts: Parts[Any], *planners: Planner[Any]) -> Planner[Any]:
     def numbers(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         if any(getattr(desc, name).dtype not in INTEGERS8 for name in FACTORS):
             return
-        name = "integers" if desc.dst.dtype == s32 else "floats"
+        name = "integers" if needs_integers(desc, attr) else "floats"
         try:
             check(desc, attr)
             yield from planned(name, planners_of[name], (desc, attr, engine))
@@ -51,6 +54,19 @@ def of_numbers(parts: Parts[Any], *planners: Planner[Any]) -> Planner[Any]:
             yield Refusal(f"{name}:{f32_level(engine.isa)}", str(reason))
 
     return numbers
+
+
+def needs_integers(desc: Any, attr: Attr) -> bool:
+    """Whether sums have to be exact, which those of f32 may not be; sums of either type may be asked for."""
+    if desc.dst.dtype == s32 or attr.accumulation_mode in (s32.name, f32.name):
+        return attr.accumulation_mode != f32.name
+    products = prod(desc.weights.dims) // max(1, desc.dst.dims[CHANNEL])
+    return not scales_channels(attr) and products > MOST_IN_FLOATS
+
+
+def scales_channels(attr: Attr) -> bool:
+    """Whether scales come before sums."""
+    return bool(dict(attr.scales).get("src", 0) & CHANNELS)
 
 
 def of_integers(parts: Parts[Any]) -> Planner[Any]:
@@ -65,13 +81,13 @@ def of_integers(parts: Parts[Any]) -> Planner[Any]:
 
 def check(desc: Any, attr: Attr) -> None:
     """Raise Refused for what others compute, or nothing does."""
-    points, scales = dict(attr.zero_points), dict(attr.scales)
-    is_needed = "weights" in points or points.get("src") or scales.get("src", 0) & CHANNELS
+    points = dict(attr.zero_points)
+    is_needed = "weights" in points or points.get("src") or scales_channels(attr)
     if not is_needed and desc.weights.dtype == s8:
         raise Refused("tiles of bytes take such weights, and one zero point of src")
     if points.get("weights") or points.get("src", 0) & ~CHANNELS:
         raise Refused(f"zero points are {points}: of src they have the mask 0 or 2, of weights 0")
-    if desc.dst.dtype == s32 and scales.get("src", 0) & CHANNELS:
+    if desc.dst.dtype == s32 and scales_channels(attr):
         raise Refused("dst is s32, and with scales of src's channels sums are f32: take f32, s8 or u8")
 
 

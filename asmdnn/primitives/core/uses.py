@@ -19,7 +19,7 @@ import numpy as np
 
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.functions.postops import Operand, PostOp, SumOp
+from asmdnn.generators.functions.postops import OLD_DST, IntegerOp, Operand, PostOp, SumOp
 from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Phase
@@ -152,6 +152,8 @@ def forms_in(value: object) -> Iterator[Form]:
 
 def form_of(op: PostOp) -> Form:
     """Equal for post-ops that do the same, wherever their tensors lie."""
+    if op == IntegerOp("add", OLD_DST):
+        op = SumOp(1.0)
     numbers = [getattr(op, name) for name in names_in(type(op))]  # type: ignore[arg-type]  # every class has a hash
     return (type(op), *[number for number in numbers if not isinstance(number, Operand)])
 

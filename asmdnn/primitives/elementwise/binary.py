@@ -6,13 +6,13 @@ from typing import Final, Literal
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.expression import Builder
-from asmdnn.generators.functions.postops import BINARY, BinaryOp, ExpressionOp, Operand, PostOp, SelectOp
+from asmdnn.generators.functions.postops import BINARY, BinaryOp, ExpressionOp, IntegerOp, Operand, PostOp, SelectOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.attributes.chain import in_vectors, scales_of_sources
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.core.engine import Engine
@@ -88,6 +88,15 @@ def plan(desc: BinaryForward, attr: Attr, engine: Engine) -> Plan:
     vectors = in_vectors(scales)
     in_place = tuple(name for name in found.in_place if name not in vectors)
     return replace(found, tensors={**found.tensors, **vectors}, in_place=in_place) if scales else found
+
+
+def integers_less(src: MemoryDesc, points: MemoryDesc, dst: MemoryDesc, engine: Engine) -> Plan:
+    """src0 - src1, of integers modulo 2^32: bytes, and s32 that broadcast to them, to a dst of s32.  Raises Refused."""
+
+    def main(operands: Mapping[str, Operand]) -> PostOp:
+        return IntegerOp("sub", operands["src1"])
+
+    return schedule(Request("binary", ("src0", src), ("dst", dst), {"src1": points}, main), NO_ATTR, engine)
 
 
 @lru_cache

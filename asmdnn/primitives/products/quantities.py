@@ -2,7 +2,7 @@
 
 A scale or a zero point belongs to one index of the dims of its mask, or to a group of neighbours along the last two.
 A binary operation subtracts zero points and multiplies by scales, both broadcast over a view of the tensor in which a
-dim of groups is two.
+dim of groups is two.  Where numbers are s32, it is one of integers, exact for any zero point.
 """
 
 from collections.abc import Mapping
@@ -100,6 +100,10 @@ def add_numbers(
         return {}
     cuts = cuts_of(desc, [each for each in (points, scales) if each])
     steps = cut(desc, cuts), cut(target, cuts)
+    if points and target.dtype == s32:  # whose scales follow the sums
+        less = binary.integers_less(steps[0], points.spread(cuts), steps[1], engine)
+        assembly.add_plan(less, {"src0": source, "src1": View(points.name), "dst": View(room)})
+        return {points.name: points.passed}
     attrs = Attr([Binary("mul", scales.spread(cuts))]) if points and scales else NO_ATTR
     operation = BinaryForward("sub" if points else "mul", steps[0], first.spread(cuts), steps[1])
     made = binary.plan(operation, attrs, engine)
