@@ -13,6 +13,7 @@ from asmdnn.ops.packed import pack, pack_into
 from asmdnn.ops.typed import kind_of, typed
 from asmdnn.primitives.core.checking import is_checking
 from asmdnn.primitives.core.engine import Engine, engine_key
+from asmdnn.types import HALF_FLOATS
 
 LOOKED_AT = 64  # elements of the source at every use: an update that leaves all of them as they were is none
 
@@ -20,8 +21,9 @@ LOOKED_AT = 64  # elements of the source at every use: an update that leaves all
 class PackedWeights:
     """Weights in a format of kernels, as a reorder makes it, and the array that they were packed from.
 
-    source: array of desc's dims and type.  desc: the format, such as `pd.plan.tensors["weights_iter"]`.
-    name: of the weights in messages.  `memory` is what primitives take.  Raises InvalidArguments.
+    source: array of desc's dims and type, or of f32 where desc has blocks of bf16 or f16.  desc: the format, such as
+    `pd.plan.tensors["weights_iter"]`.  name: of the weights in messages.  `memory` is what primitives take.  Raises
+    InvalidArguments.
 
     Who changes the array calls `repack`; until then whoever asks for the memory gets InvalidArguments.  Asking looks at
     64 elements of the array or some more, evenly spread, which finds every update of all weights in some microseconds;
@@ -37,7 +39,8 @@ class PackedWeights:
         if not isinstance(name, str):
             raise InvalidArguments(f"name must be what messages call the weights, not {shown(name)}")
         plain = typed(name, source)
-        if kind_of(plain) != desc.dtype:
+        is_rounded = plain.dtype is F32 and bool(desc.inner_blocks) and desc.dtype in HALF_FLOATS
+        if kind_of(plain) != desc.dtype and not is_rounded:
             raise InvalidArguments(f"{name} is of {kind_of(plain)}, but desc of {desc.dtype}: make them equal")
         if plain.shape != desc.dims:
             raise InvalidArguments(f"{name} has shape {plain.shape}, but desc has dims {desc.dims}: make them equal")

@@ -236,23 +236,28 @@ def outputs_of(kind: Kind, descs: Mapping[str, MemoryDesc], more: Mapping[str, A
     return {name: MemoryDesc(dims, types[name], LETTERS[: len(dims)]) for name, dims in found.items()}
 
 
-def pack_recurrent(cell: str, weights: Mapping[str, Any], engine: Engine | None = None) -> dict[str, Any]:
+def pack_recurrent(
+    cell: str, weights: Mapping[str, Any], engine: Engine | None = None, *, fpmath_mode: FpMathMode = "strict"
+) -> dict[str, Any]:
     """The weights of a cell, "rnn", "lstm", "gru" or "lbr_gru", for `rnn`, `lstm` and `gru` to use without packing.
 
     weights_layer, weights_iter and weights_projection, of f32, bf16, f16 or s8, become PackedWeights, whose `memory`
-    can be saved and mapped back as `pack_weights` says; the rest stays.  Whoever changes the arrays calls `repack()` of
+    can be saved and mapped back as `pack_weights` says; the rest stays.  With an fpmath_mode, which may make bf16 of
+    f32, they are for layers that are called with it.  Whoever changes the arrays calls `repack()` of
     each; a layer that is called before raises InvalidArguments, see PackedWeights.  Raises InvalidArguments.
     """
     if not isinstance(cell, str) or cell not in KINDS:
         raise InvalidArguments(not_one_of("cell", cell, KINDS))
     plain = {name: value for name, value in weights_of(cell, weights).items() if value is not None}
     arrays = {name: typed(name, value) for name, value in plain.items() if name in PACKED}
-    formats = packed_formats(KINDS[cell], arrays, engine)
+    formats = packed_formats(KINDS[cell], arrays, engine, Attr(fpmath_mode=fpmath_mode))
     packed = {name: PackedWeights(plain[name], formats[name], engine, name=name) for name in arrays}
     return plain | packed
 
 
-def packed_formats(kind: Kind, arrays: Mapping[str, AnyArray], engine: Engine | None) -> dict[str, MemoryDesc]:
+def packed_formats(
+    kind: Kind, arrays: Mapping[str, AnyArray], engine: Engine | None, attr: Attr
+) -> dict[str, MemoryDesc]:
     """The formats that a layer of these weights, and rows of their type, chooses; they are the same for any number of
     steps and sequences."""
     descs = {name: MemoryDesc(array.shape, kind_of(array), "any") for name, array in arrays.items()}
@@ -265,4 +270,4 @@ def packed_formats(kind: Kind, arrays: Mapping[str, AnyArray], engine: Engine | 
     fields: dict[str, Any] = {**descs, "dst_layer": outputs_of(kind, descs, more)["dst_layer"], **more}
     if weights.dtype == s8 and issubclass(kind, QuantizedRecurrent):  # formats depend on no scale
         fields |= {"rnn_data_qparams": (1.0, 0.0), "rnn_weights_qparams": (1.0,)}
-    return dict(primitive_desc(kind(**fields), engine=engine).plan.tensors)
+    return dict(primitive_desc(kind(**fields), attr, engine).plan.tensors)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.ops.recurrent import packed_formats
 from tests.primitives.recurrent_case import (
     AVX2,
     CELLS,
@@ -136,6 +137,41 @@ def test_f32_that_may_be_rounded(kind: type) -> None:
     assert "floats" in dnn.primitive_desc(desc, attr, SLOW_PAIRS).implementation
     free = {name: dnn.MemoryDesc(t.dims, dnn.f32, "any") for name, t in desc.tensors().items() if "weights" in name}
     assert dnn.primitive_desc(desc.with_formats(free), attr, PAIRS).plan.tensors["weights_iter"].dtype == dnn.bf16
+
+
+@pytest.mark.emulated("avx512_core_bf16")
+def test_weights_that_are_rounded_as_they_are_packed() -> None:
+    """In the format of a layer that may round; what it computes are the bits of weights that it packs itself."""
+    desc = describe(dnn.LSTMForward, (2, 3, 5, 9))
+    given, attr = data_of(desc), dnn.Attr(fpmath_mode="bf16")
+    weights = {name: given[name] for name in ("weights_layer", "weights_iter")}
+    formats, found = packed_formats(type(desc), weights, PAIRS, attr), []
+    assert {formats[name].dtype for name in weights} == {dnn.bf16}
+    assert {d.dtype for d in packed_formats(type(desc), weights, SLOW_PAIRS, attr).values()} == {dnn.f32}
+    for of_weights in ({}, {name: formats[name] for name in weights}):
+        pd = dnn.primitive_desc(desc.with_formats(of_weights), attr, PAIRS)
+        assert pd.implementation == "bf16+pairs:avx512_core_bf16"
+        memories = memories_of(pd.plan.tensors, given)
+        for name in of_weights:
+            memories[name] = dnn.PackedWeights(weights[name], formats[name], AVX2, name=name).memory
+        emulate_plan(pd.plan, memories)
+        found.append(numbers_of(memories["dst_layer"]))
+    assert np.array_equal(*found)
+
+
+@pytest.mark.isa("avx2")
+def test_packed_arrays_that_may_be_rounded() -> None:
+    """Where nothing multiplies pairs, they stay f32."""
+    x, dims = np.ones((2, 3, 4), np.float32), {"weights_layer": (1, 1, 4, 1, 5), "weights_iter": (1, 1, 5, 1, 5)}
+    weights = {name: np.full(shape, 0.3, np.float32) for name, shape in dims.items()}
+    packed = dnn.ops.pack_recurrent("rnn", weights, AVX2, fpmath_mode="bf16")
+    assert packed["weights_iter"].desc.dtype == dnn.f32
+    found = dnn.ops.rnn(x, packed, fpmath_mode="bf16", engine=AVX2)[0]
+    assert np.array_equal(found, dnn.ops.rnn(x, weights, engine=AVX2)[0])
+    with pytest.raises(dnn.InvalidArguments, match="fpmath_mode"):
+        dnn.ops.pack_recurrent("rnn", weights, AVX2, fpmath_mode="bf17")  # type: ignore[arg-type]
+    with pytest.raises(dnn.InvalidArguments, match="weights is of f32, but desc of s8"):
+        dnn.PackedWeights(weights["weights_iter"], dnn.MemoryDesc(dims["weights_iter"], dnn.s8, "abcde"))
 
 
 @pytest.mark.isa("avx2")
