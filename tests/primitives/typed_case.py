@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.typed import narrowed
@@ -18,6 +19,11 @@ Array = npt.NDArray[Any]
 UNIT_ROUNDOFF = 2.0**-24
 FLUSHED = 2.0**-126  # what VDPBF16PS may lose of each product
 SCALE = 2.0**-9  # of products of bytes, so that both ends of 8 bits are met
+LEVELS = ("avx2", "avx512_core", "avx512_core_vnni", "avx512_core_bf16")
+
+
+def at_levels(levels: tuple[str, ...] = LEVELS) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("level", [pytest.param(x, marks=pytest.mark.isa(x)) for x in levels])
 
 
 @dataclass(frozen=True, slots=True)
