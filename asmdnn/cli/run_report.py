@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.cli.model_tools import native_of
 from asmdnn.network.accuracy import Verification
 from asmdnn.network.network import Network
 from asmdnn.network.report import profile
+from asmdnn.network.timing import steps_of
 
 
 class Report:
@@ -49,9 +49,9 @@ class Report:
     def profiled(self, net: Network, feeds: Mapping[str, Any]) -> None:
         """The least time of each primitive."""
         seconds = net.times(feeds)
-        steps = [step for segment in native_of(net) for step in segment.steps]
+        steps = steps_of(net.planned())
         pairs = zip(steps, seconds, strict=True)
-        rows = [{"label": step.label, "implementation": step.pd.implementation, "us": s * 1e6} for step, s in pairs]
+        rows = [{"label": step.label, "implementation": step.implementation, "us": s * 1e6} for step, s in pairs]
         self.add({"profile": rows}, profile(steps, seconds))
 
 

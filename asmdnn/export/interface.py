@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from asmdnn.errors import Unimplemented
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.limits import around
 from asmdnn.network.passing import is_read, passed_type
 from asmdnn.network.running import WEIGHTS, NativePart, Runnable, result_name
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
@@ -44,12 +45,14 @@ class CTensor:
 @dataclass(frozen=True)
 class CBuffer:
     """A tensor of the plan.  tensor: the position of the caller's, or -1; room: where in the rooms after the scratch
-    it is kept as f32, or -1; limit: of indices, which are from -limit to limit - 1, or 0."""
+    it is kept as f32, or -1; least, limit: integers are from
+    the one to below the other, if that is not 0."""
 
     name: str
     tensor: int
     room: int
     elements: int
+    least: int
     limit: int
     is_made: bool
 
@@ -95,8 +98,9 @@ def of_network(runnable: Runnable, part: NativePart, plan: Plan) -> CInterface:
         if at < 0 and part.ends.makes[name][1] != np.float32:
             raise Unimplemented(f"value {name} of bytes is no output, or several: have the model cast it to float32")
         is_kept = at < 0 or not (tensor in made or is_read(runnable.inputs[name][1]))
-        limit, _ = (part.ends.checked if tensor in made else part.ends.limits).get(name, (0, 0))
-        buffers[tensor] = CBuffer(name, at, end if is_kept else -1, elements, limit, tensor in made)
+        limit = (part.ends.checked if tensor in made else part.ends.limits).get(name, around(0))
+        room = end if is_kept else -1
+        buffers[tensor] = CBuffer(name, at, room, elements, least=limit.least, limit=limit.end, is_made=tensor in made)
         end += -(-4 * elements // ALIGNMENT_BYTES) * ALIGNMENT_BYTES * is_kept
     numbers = {buffer.name: i for i, buffer in enumerate(buffers.values()) if buffer.is_made}
     results = []
@@ -143,12 +147,11 @@ def of_primitive(pd: PrimitiveDesc, bound: Container[str]) -> CInterface:
         raise Unimplemented(f"{type(desc).__name__} is checked in Python before every call: export a network of it")
     names = sorted((name for name in plan.tensors if name not in bound), key=lambda name: name in plan.outputs)
     tensors = tuple(plain_tensor(name, plan, names) for name in names)
-    buffers = {
-        name: CBuffer(
-            name, names.index(name), -1, tensors[names.index(name)].elements, limits.get(name, 0), name in plan.outputs
-        )
-        for name in names
-    }
+    buffers = dict[str, CBuffer]()
+    for at, name in enumerate(names):
+        limit = limits.get(name, 0)
+        elements, is_made = tensors[at].elements, name in plan.outputs
+        buffers[name] = CBuffer(name, at, -1, elements, least=-limit, limit=limit, is_made=is_made)
     return CInterface(tensors, buffers, (), 0)
 
 

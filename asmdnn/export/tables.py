@@ -127,7 +127,10 @@ def put_network(
         for x in interface.tensors
     ])  # fmt: skip
     buffers, buffer_count = tables.rows(
-        [[image.text(x.name), x.tensor, x.room, x.elements, x.limit, x.is_made] for x in interface.buffers.values()]
+        [
+            [image.text(x.name), x.tensor, x.room, x.elements, x.least, x.limit, x.is_made]
+            for x in interface.buffers.values()
+        ]
     )
     results, result_count = tables.rows(
         [[x.output, x.buffer, x.input, NOWHERE if x.data is None else image.array(x.data)] for x in interface.results]

@@ -13,10 +13,11 @@ import numpy as np
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
+from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
-from asmdnn.network.verification import Difference, differences, distance, evaluated, largest_number
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.network.timing import parts_with_values
+from asmdnn.network.verification import Difference, ExaminedGroup, differences, distance, evaluated, largest_number
 from asmdnn.records import dataclass
 
 
@@ -75,15 +76,13 @@ def largest_first(several: Sequence[Deviation]) -> tuple[Deviation, ...]:
     return tuple(sorted(several, key=lambda one: -one.from_f64))
 
 
-def verification(
-    graph: StaticGraph,
-    segment: CompiledSegment,
-    engine: Engine,
-    feeds: Mapping[str, Array],
-    outputs: Mapping[str, Array],
-) -> Verification:
-    """Of a native network.  outputs: what it returns for these feeds."""
-    found, groups = differences(graph, Stepwise(segment, engine, feeds), feeds), segment.segment.groups
+def verification(plan: NetworkPlan, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> Verification:
+    """Of the primitives of a network.  outputs: what it returns for these feeds."""
+    graph, found, groups = plan.graph, list[ExaminedGroup](), list[Group]()
+    for part, values in parts_with_values(plan, feeds):
+        groups += part.segment.groups
+        if isinstance(part, CompiledSegment):
+            found += differences(graph, Stepwise(part, plan.engine, values), values)
     exact, single = (definitions(graph, groups, feeds, dtype) for dtype in (np.float64, np.float32))
     steps = [
         Deviation(

@@ -8,6 +8,7 @@ from asmdnn.network.graph import Array
 from asmdnn.network.join import join
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.layouts import FormatPath, FormatSearch
+from asmdnn.network.limits import Limit
 from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import NativeSegment, subgraph
 from asmdnn.network.state_proof import check_states
@@ -25,8 +26,8 @@ from asmdnn.runtime.execution import program_of
 @dataclass(frozen=True, eq=False)
 class CompiledSegment:
     """way: how formats were chosen; steps: primitives in order; joined: their plan, a buffer for each value; plan: the
-    one that runs, in an arena.  limits: for inputs that are indices, how many elements they choose from, and along
-    which axis; checked: the same of indices that it makes, and delivers to be looked at.  pool: where its packed
+    one that runs, in an arena.  limits: of inputs that are integers; checked: of those that it makes, and delivers to
+    be looked at.  pool: where its packed
     weights are."""
 
     segment: NativeSegment
@@ -37,8 +38,8 @@ class CompiledSegment:
     joined: JoinedPlan
     layout: ArenaLayout
     plan: Plan
-    limits: Mapping[str, tuple[int, int]]
-    checked: Mapping[str, tuple[int, int]]
+    limits: Mapping[str, Limit]
+    checked: Mapping[str, Limit]
     pool: WeightPool
 
     @property
@@ -48,8 +49,8 @@ class CompiledSegment:
 
     def check_indices(self, values: Mapping[str, Array]) -> None:
         """Raise InvalidArguments unless all indices among the inputs are in range."""
-        for name, (limit, axis) in self.limits.items():
-            check_indices(name, values[name], limit, axis)
+        for name, limit in self.limits.items():
+            check_indices(name, values[name], *limit)
 
     def check(self) -> None:
         """Prove bounds, order, completeness, and that no value is overwritten before its last reader: PlanError."""

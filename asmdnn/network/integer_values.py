@@ -2,9 +2,8 @@
 
 from collections.abc import Collection
 
+from asmdnn.network.limits import Limit
 from asmdnn.network.place import Place
-
-Limit = tuple[int, int]  # from how many elements integers choose, and of which axis
 
 
 class IntegerValues:
@@ -27,9 +26,9 @@ class IntegerValues:
         return other
 
     def limit(self, name: str, limit: Limit) -> None:
-        """Have a call look at an input of integers; the least limit holds."""
-        self.limits[name] = min(self.limits.get(name, limit), limit)
+        """Have a call look at an input of integers; all limits hold."""
+        self.limits[name] = limit.held(self.limits.get(name, limit))
 
     def look_at(self, name: str, limit: Limit) -> None:
-        """Have a call look at integers that kernels make; the least limit holds."""
-        self.checked[name] = min(self.checked.get(name, limit), limit)
+        """Have a call look at integers that kernels make; all limits hold."""
+        self.checked[name] = limit.held(self.checked.get(name, limit))

@@ -5,7 +5,7 @@ from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.storage import Precision
 
 Origin = tuple[Callable[..., "Network"], tuple[Any, ...]]
-MOST_REPEATS = 100_000
 FORMATS = ("bin", "s", "o", "h")  # of files of kernels
 
 
@@ -162,9 +161,9 @@ class Network(KeepsState):
 
         For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
         """
-        part, results = self._native("bound"), self._runnable.results
         if self._states is not None:
             raise InvalidArguments("a network with state cannot be bound: use run()")
+        part, results = self._native("bound"), self._runnable.results
         check_no_borders(self._runnable.borders)
         if part.ends.checked:
             name = next(iter(part.ends.checked))
@@ -202,7 +201,7 @@ class Network(KeepsState):
         with importing():
             from asmdnn.network.page.html import html_of
 
-        seconds = [] if feeds is None else self._times("measured", feeds, repeats)
+        seconds = None if feeds is None else self._times("measured", feeds, repeats)
         return html_of(self.planned("explained on a page"), seconds, title)
 
     def dump(self, path: str | PathLike[str], formats: Sequence[str] = FORMATS) -> None:
@@ -221,54 +220,55 @@ class Network(KeepsState):
         with importing():
             from asmdnn.network.saving import write
 
-        self._native("saved")
         if self._states is not None:
             raise InvalidArguments("a network with state cannot be saved: pickle it, or save its model")
+        self._native("saved")
         write(path, self._source)
 
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
-        """A line for each primitive of a native network: its least time of `repeats` runs (1 to 100000), in
+        """A line for each primitive, and for nodes in numpy: its least time of `repeats` runs (1 to 100000), in
         microseconds, and its share.  Each is a call of its own here: the sum is a little more than what run() takes."""
-        seconds = self._times("profiled", feeds, repeats)
+        seconds = self.times(feeds, repeats)
         with importing():
             from asmdnn.network.report import profile
+            from asmdnn.network.timing import steps_of
 
-        return profile(self._compiled("profiled").steps, seconds)
+        return profile(steps_of(self.planned()), seconds)
 
     def times(self, feeds: Mapping[str, Any], repeats: int = 20) -> list[float]:
         """The seconds of each primitive that `profile` prints."""
-        return self._times("timed", feeds, repeats)
+        return [seconds for part in self._times("profiled", feeds, repeats) for seconds in part]
 
     def analyze(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
-        """A line for each primitive of a native network, slowest first: as `profile`, with the share of the time that
-        was expected, and the bytes of its arguments a second."""
-        seconds = self._times("analysed", feeds, repeats)
+        """A line for each primitive, slowest first: as `profile`, with the share of the time that was expected, and the
+        bytes of its arguments a second."""
+        seconds = self.times(feeds, repeats)
         with importing():
             from asmdnn.network.report import analysis
+            from asmdnn.network.timing import steps_of
 
-        return analysis(self._compiled("analysed").steps, seconds)
+        return analysis(steps_of(self.planned()), seconds)
 
     @within_memory
     def verify(self, feeds: Mapping[str, Any]) -> "Verification":
-        """Compare every primitive of a native network with its operators in double precision, on the operands it got;
-        those that do not `fit` are wrong.  `steps` and `outputs` say how far all is from definitions."""
-        self._executable("verified")
+        """Compare every primitive with its operators in double precision, on the operands it got; those that do not
+        `fit` are wrong.  `steps` and `outputs` say how far all is from definitions."""
+        plan = self._known_dims("verified")
         with importing():
             from asmdnn.network.accuracy import verification
 
-        values, segment = self._with_states(feeds), self._compiled("verified")
-        return verification(self.graph, segment, self.engine, values, self._outputs_of(values))
+        values = self._with_states(feeds)
+        return verification(plan, values, self._outputs_of(values))
 
     @within_memory
-    def _times(self, what: str, feeds: Mapping[str, Any], repeats: int) -> list[float]:
-        """The least seconds of each primitive."""
-        if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
-            raise InvalidArguments(f"repeats must be an integer from 1 to {MOST_REPEATS}, not {shown(repeats)}")
-        self._executable(what)
+    def _times(self, what: str, feeds: Mapping[str, Any], repeats: int) -> list[list[float]]:
+        """The least seconds of each primitive, by parts."""
+        plan = self._known_dims(what)
         with importing():
-            from asmdnn.network.stepwise import Stepwise
+            from asmdnn.network.timing import check_repeats, times
 
-        return Stepwise(self._compiled(what), self.engine, self._with_states(feeds)).times(repeats)
+        check_repeats(repeats)
+        return times(plan, self._with_states(feeds), repeats)
 
     def _native(self, what: str) -> NativePart:
         """The part of a network that has no other."""
@@ -277,13 +277,13 @@ class Network(KeepsState):
             raise InvalidArguments(f"only a network without nodes in numpy can be {what}, use run()")
         return part
 
-    def _executable(self, what: str) -> None:
-        """Raise for a network that has nodes in numpy, or that this CPU cannot run."""
-        self._native(what)
+    def _known_dims(self, what: str) -> "NetworkPlan":
+        """The plan.  Raises where data decide dims, and where this CPU cannot run it."""
+        plan = self.planned(what)
+        if plan.later:
+            raise InvalidArguments(f"a network in which data decide dims cannot be {what}, use run()")
         require_executable(self._runnable.isa)
-
-    def _compiled(self, what: str) -> "CompiledSegment":
-        return self.planned(what).segments[0]  # type: ignore[return-value]
+        return plan
 
     def planned(self, what: str = "looked at") -> "NetworkPlan":
         """All that planning finds out; it is planned now if the network came from the cache.

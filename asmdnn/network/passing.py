@@ -28,7 +28,12 @@ def is_half(dtype: np.dtype[Any]) -> bool:
 
 def is_read(dtype: np.dtype[Any]) -> bool:
     """Whether kernels read a caller's array itself, if it is dense."""
-    return dtype == F32 or passed_type(dtype) is not f32 or (dtype.kind == "i" and dtype.itemsize >= F32.itemsize)
+    return dtype == F32 or passed_type(dtype) is not f32 or is_index_type(dtype)
+
+
+def is_index_type(dtype: np.dtype[Any]) -> bool:
+    """Whether kernels read the integers that lie there, and write others as f32."""
+    return dtype.kind == "i" and dtype.itemsize >= F32.itemsize
 
 
 def made_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -1,6 +1,6 @@
 """A network with everything that planning found out: the graph, its segments, their steps."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -10,13 +10,15 @@ from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
+from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
+from asmdnn.network.looked_at_first import IntegersAgain
 from asmdnn.network.lowered import ModelLowering, write_of
 from asmdnn.network.narrowing import check_kept
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
-from asmdnn.network.passing import made_type
+from asmdnn.network.passing import is_index_type, made_type
 from asmdnn.network.report import batch_line, explanation, precision_line
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import NativeSegment
@@ -149,10 +151,26 @@ def runnable(
         {name: (graph.shape(name), graph.values[name].dtype) for name in graph.inputs if name not in hidden},
         {name: (graph.shape(value), graph.values[value].dtype) for name, value in outputs.items()},
         results={name: known if (known := graph.values[x].data) is not None else x for name, x in outputs.items()},
-        parts=tuple(part_of(graph, segment, engine) for segment in segments),
+        parts=tuple(parts_of(graph, segments, engine)),
         states=tuple(write_of(graph, state) for state in model.states),
         borders=model.borders,
     )
+
+
+def parts_of(
+    graph: StaticGraph, segments: Sequence[NativeSegment | CompiledSegment], engine: Engine
+) -> Iterator[NetworkPart]:
+    """In order; integers that kernels have made become integers again before others read them."""
+    floats = set[str]()
+    for segment in segments:
+        part = part_of(graph, segment, engine)
+        if isinstance(part, NativePart):
+            again = [name for name in part.ends.reads if name in floats]
+            if again:
+                yield IntegersAgain(graph.values, again)
+            floats |= {name for name in part.ends.makes if is_index_type(graph.values[name].dtype)}
+            floats.difference_update(again)
+        yield part
 
 
 def part_of(graph: StaticGraph, segment: NativeSegment | CompiledSegment, engine: Engine) -> NetworkPart:
@@ -175,11 +193,15 @@ class NumpyPart:
     def run(self, values: dict[str, Array], into: Mapping[str, Array] | None = None) -> None:
         """Raises InvalidArguments for data that a definition does not take, Unimplemented, OutOfMemory."""
         for group in self.segment.groups:
-            for node in group.nodes:
-                inputs = [None if x == NOTHING else self.value(x, values) for x in node.inputs]
-                for name, array in zip(node.outputs, results_of(node, inputs), strict=False):
-                    if name in self.known:
-                        values[name] = as_planned(node, self.known[name], array)
+            self.compute(group, values)
+
+    def compute(self, group: Group, values: dict[str, Array]) -> None:
+        """Its results, of what is there before.  Raises as `run`."""
+        for node in group.nodes:
+            inputs = [None if x == NOTHING else self.value(x, values) for x in node.inputs]
+            for name, array in zip(node.outputs, results_of(node, inputs), strict=False):
+                if name in self.known:
+                    values[name] = as_planned(node, self.known[name], array)
 
     def value(self, name: str, values: Mapping[str, Array]) -> Array:
         known = self.known[name]

@@ -1,6 +1,7 @@
 """What a network consists of, as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
@@ -9,6 +10,17 @@ from asmdnn.network.segments import NativeSegment
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.storage import IN_F32, Precision
+
+IN_NUMPY = "numpy"  # in the place of an implementation
+
+
+class TimedStep(NamedTuple):
+    """A primitive, or nodes that numpy computes, of which no cycles are expected.  size_bytes: of its arguments."""
+
+    label: str
+    implementation: str
+    cycles: int = 0
+    size_bytes: int = 0
 
 
 def explanation(
@@ -85,27 +97,25 @@ def step_line(number: int, step: NetworkStep) -> str:
     return f"{number:5}  {step.label}: {plan.implementation} to {dims} {layout_of(dst)}, {plan.cycles} cycles"
 
 
-def analysis(steps: Sequence[NetworkStep], times: Sequence[float]) -> str:
+def analysis(steps: Sequence[TimedStep], times: Sequence[float]) -> str:
     """A line for each step, slowest first: its time, what share was expected, and how fast its bytes pass."""
-    total, cycles = sum(times), sum(step.pd.plan.cycles for step in steps)
+    total, cycles = sum(times), sum(step.cycles for step in steps)
     lines = [f"{'us':>10} {'share':>6} {'expected':>8} {'GB/s':>7}    # primitive"]
     for number in sorted(range(len(steps)), key=lambda i: -times[i]):
-        plan, seconds = steps[number].pd.plan, times[number]
-        gbs = sum(desc.size_bytes for desc in plan.tensors.values()) / seconds / 1e9
-        shares = f"{seconds / total:>6.1%} {plan.cycles / max(cycles, 1):>8.1%}"
-        lines.append(
-            f"{seconds * 1e6:>10.1f} {shares} {gbs:>7.2f} {number:>4} {steps[number].label}: {plan.implementation}"
-        )
+        step, seconds = steps[number], times[number]
+        shares = f"{seconds / total:>6.1%} {step.cycles / max(cycles, 1):>8.1%}"
+        gbs = step.size_bytes / seconds / 1e9
+        lines.append(f"{seconds * 1e6:>10.1f} {shares} {gbs:>7.2f} {number:>4} {step.label}: {step.implementation}")
     lines.append(f"{total * 1e6:>10.1f} {'':>6} {'':>8} {'':>7}      all, {cycles} cycles expected")
     return "\n".join(lines)
 
 
-def profile(steps: Sequence[NetworkStep], times: Sequence[float]) -> str:
+def profile(steps: Sequence[TimedStep], times: Sequence[float]) -> str:
     """A line for each step, slowest first, of its time in seconds."""
-    total = sum(times)
-    lines = [f"{total * 1e6:10.1f} us  all of {len(steps)} primitives"]
+    total, in_numpy = sum(times), sum(step.implementation == IN_NUMPY for step in steps)
+    also = f", {in_numpy} of them nodes in numpy" if in_numpy else ""
+    lines = [f"{total * 1e6:10.1f} us  all of {len(steps)} primitives{also}"]
     for number in sorted(range(len(steps)), key=lambda i: -times[i]):
-        step = steps[number]
-        share, name = times[number] / total, step.pd.implementation
-        lines.append(f"{times[number] * 1e6:10.1f} us {share:6.1%}  {number:4}  {step.label}: {name}")
+        step, share = steps[number], times[number] / total
+        lines.append(f"{times[number] * 1e6:10.1f} us {share:6.1%}  {number:4}  {step.label}: {step.implementation}")
     return "\n".join(lines)

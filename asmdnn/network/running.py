@@ -11,6 +11,7 @@ import numpy as np
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import no_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.limits import Limit
 from asmdnn.network.passing import is_read
 from asmdnn.network.states import StateWrite
 from asmdnn.network.words import Border, with_borders
@@ -93,12 +94,12 @@ class NetworkPart(Protocol):
 @dataclass(frozen=True, eq=False)
 class SegmentInterface:
     """What a native part takes and gives.  reads: values; makes: dims and types of arrays; limits: of reads that are
-    indices, how many elements they choose from, and along which axis; checked: the same of those it makes."""
+    integers; checked: of those that it makes, which are looked at after it."""
 
     reads: tuple[str, ...]
     makes: Mapping[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
-    limits: Mapping[str, tuple[int, int]]
-    checked: Mapping[str, tuple[int, int]]
+    limits: Mapping[str, Limit]
+    checked: Mapping[str, Limit]
 
 
 class NativePart:
@@ -108,7 +109,7 @@ class NativePart:
     def __init__(self, isa: str, ends: SegmentInterface, make: Callable[[Sequence[str]], Runner]) -> None:
         self.isa, self.ends, self.make = isa, ends, make
         self._runner: Runner | None = None
-        self._check_indices: Callable[[str, Array, int, int], None] | None = None
+        self._check_indices: Callable[..., None] | None = None
         if ends.limits or ends.checked:
             with importing():
                 from asmdnn.primitives.gather.indices import check_indices
@@ -161,11 +162,11 @@ class NativePart:
 
         return checked
 
-    def check_indices(self, values: Mapping[str, Array], limits: Mapping[str, tuple[int, int]]) -> None:
+    def check_indices(self, values: Mapping[str, Array], limits: Mapping[str, Limit]) -> None:
         """Raise InvalidArguments unless all indices among the values are in range."""
-        for name, (limit, axis) in limits.items():
+        for name, limit in limits.items():
             assert self._check_indices is not None, "made with limits"
-            self._check_indices(name, values[name], limit, axis)
+            self._check_indices(name, values[name], *limit)
 
 
 @dataclass(frozen=True, eq=False)

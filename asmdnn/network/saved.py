@@ -22,6 +22,7 @@ from asmdnn.jit.kernels import Fetched
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
 from asmdnn.network.joined import JoinedPlan
+from asmdnn.network.limits import Limit
 from asmdnn.network.passing import passed_type, type_named
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import WEIGHTS, NativePart, Runnable, Runner, SegmentInterface, result_name
@@ -198,10 +199,11 @@ def runnable_of(text: dict[str, Any], plan: Plan, arrays: list[Array], make: Any
     return Runnable(text["title"], text["isa"], inputs, outputs, results=results, parts=(part,), borders=borders)
 
 
-def limits_of(text: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Of indices, by name: how many elements they choose from, and along which axis."""
-    found = {name: dims_of(limit) for name, limit in text.items()}
-    return {name: (limit, axis) for name, (limit, axis) in found.items()}
+def limits_of(text: dict[str, Any]) -> dict[str, Limit]:
+    """Of integers, by name."""
+    for limit in text.values():
+        require(isinstance(limit, list) and [*map(type, limit)] == [int] * 3, "limits that are none")
+    return {name: Limit(*limit) for name, limit in text.items()}
 
 
 def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> ArenaLayout:

@@ -36,6 +36,7 @@ from asmdnn.network.fusion.views_after_maps import sunk
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import FormatPath, FormatSearch
+from asmdnn.network.looked_at_first import looked_at_first
 from asmdnn.network.narrowing import narrowed
 from asmdnn.network.place import Place
 from asmdnn.network.remembered import Remembered
@@ -104,9 +105,14 @@ def segments_of(
         raise Unimplemented(sentence(groups, refused))
     if not groups:
         return [], refused
-    if not refused:
-        return [replace(whole, way=layouts.end())], refused
-    parts = (segment(graph, is_native, some, groups) for is_native, some in runs_of(groups, refused))
+    if refused:
+        runs = runs_of(groups, refused)
+    else:
+        way = layouts.end()
+        runs = [(True, [*some]) for some in looked_at_first(graph, groups, way.steps.integers.checked)]
+        if len(runs) == 1:
+            return [replace(whole, way=way)], refused
+    parts = (segment(graph, is_native, some, groups) for is_native, some in runs)
     return [replace(part, storage=storage) for part in parts], refused
 
 

@@ -1,6 +1,6 @@
 """A native segment step by step, each value in memory of its own: for looking at values and times."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -58,10 +58,15 @@ class Stepwise:
 
     def times(self, repeats: int) -> list[float]:
         """The least time of each step in seconds, of so many passes over all of them."""
-        least = [float("inf")] * len(self.calls)
-        for _ in range(repeats + 1):  # the first one warms up
-            for i, call in enumerate(self.calls):
-                start = perf_counter()
-                call()
-                least[i] = min(least[i], perf_counter() - start)
-        return least
+        return least_times(self.calls, repeats)
+
+
+def least_times(calls: Sequence[Callable[[], None]], repeats: int) -> list[float]:
+    """The least seconds of each call, of so many passes over all of them."""
+    least = [float("inf")] * len(calls)
+    for _ in range(repeats + 1):  # the first one warms up
+        for i, call in enumerate(calls):
+            start = perf_counter()
+            call()
+            least[i] = min(least[i], perf_counter() - start)
+    return least

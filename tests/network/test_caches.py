@@ -20,9 +20,17 @@ TABLES = {"cos": random(ROOM, D // 2), "sin": random(ROOM, D // 2)}
 def check_in_place(net: dnn.Network, *states: str) -> None:
     """A state that is not made where it lies is copied at the end, by a step that says so."""
     net.check()
-    (segment,) = net.segments
-    assert not [step.label for step in segment.steps if step.label.endswith("is written")]  # type: ignore[union-attr]
-    assert {state.old for state in segment.joined.states} == {*states}  # type: ignore[union-attr]
+    segments: Any = net.segments
+    assert not [step.label for one in segments for step in one.steps if step.label.endswith("is written")]
+    assert {state.old for one in segments for state in one.joined.states} == {*states}
+
+
+def check_refused(net: Any, feeds: dict[str, Any], said: str) -> None:
+    """In one sentence, with no state written."""
+    before = {name: state.copy() for name, state in net.state.items()}
+    with pytest.raises(dnn.InvalidArguments, match=said):
+        net.run(feeds)
+    assert all(np.array_equal(net.state[name], state) for name, state in before.items())
 
 
 def model_of(nodes: list[Any], inputs: dict[str, Any], outputs: tuple[str, ...]) -> bytes:
@@ -135,8 +143,77 @@ def test_tokens_one_by_one_as_in_onnxruntime(n: int, attributes: dict[str, Any])
         for name, past in zip(STATES.values(), pasts, strict=True):
             np.testing.assert_allclose(net.state[name], past, rtol=1e-5, atol=3e-6)
     for wrong in (ROOM, -1):
-        with pytest.raises(dnn.InvalidArguments, match="GroupQueryAttention 'y'"):
-            net.run({**feeds, "last": np.full(n, wrong, np.int32)})
+        bad = {**feeds, "last": np.full(n, wrong, np.int32)}
+        check_refused(net, bad, rf"last\[0\] is {wrong}, axis 2 of src has 12: use 0 to 11")
+
+
+def masked(n: int, dtype: Any) -> bytes:
+    """As onnxruntime-genai and optimum write it: a mask of what is there, as integers, says where sequences end."""
+    from onnx import helper, load_model_from_string, numpy_helper
+
+    names = ["query", "key", "value", "past_key", "past_value", "last", "total"]
+    nodes = [
+        helper.make_node("ReduceSum", ["mask", "one"], ["sums"]),
+        helper.make_node("Sub", ["sums", "one as mask"], ["less"]),
+        helper.make_node("Cast", ["less"], ["last"], to=6),
+        helper.make_node("Shape", ["mask"], ["dims"]),
+        helper.make_node("Gather", ["dims", "one"], ["length"], axis=0),
+        helper.make_node("Cast", ["length"], ["total"], to=6),
+        helper.make_node(
+            "GroupQueryAttention", names, ["y", *STATES], domain=DOMAIN, num_heads=2 * GROUPS, kv_num_heads=GROUPS
+        ),
+    ]
+    inputs: dict[str, Any] = {"query": (n, 1, HEADS), **dict.fromkeys(("key", "value"), (n, 1, KEYS))}
+    inputs |= dict.fromkeys(STATES.values(), (n, GROUPS, ROOM, D)) | {"mask": ((n, "total"), dtype)}
+    model = load_model_from_string(model_of(nodes, inputs, ("y", *STATES)))
+    constants = {"one": np.array([1]), "one as mask": np.array([1], dtype)}
+    model.graph.initializer.extend(numpy_helper.from_array(x, name) for name, x in constants.items())
+    return bytes(model.SerializeToString())
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_a_mask_says_where_sequences_end(dtype: Any) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
+    n, data = 2, masked(2, dtype)
+    net = dnn.load_onnx(data, {"mask": (n, "total")}, engine=engine(2), state=STATES)
+    session = onnxruntime.InferenceSession(data)
+    pasts = [np.zeros((n, GROUPS, ROOM, D), np.float32)] * 2
+    for step in range(4):
+        mask = np.ones((n, step + 3), dtype)
+        mask[0, :2] = 0  # padded at its front
+        feeds = {**rows_of(n, 1), "mask": mask}
+        wanted, *pasts = session.run(None, {**feeds, **dict(zip(STATES.values(), pasts, strict=True))})
+        np.testing.assert_allclose(net.run(feeds)["y"], wanted, rtol=1e-5, atol=3e-6)
+        for name, past in zip(STATES.values(), pasts, strict=True):
+            np.testing.assert_allclose(net.state[name], past, rtol=1e-5, atol=3e-6)
+    check_in_place(net.at({"mask": (n, 3)}), *STATES.values())  # type: ignore[attr-defined]
+    for bad, said in (
+        (np.zeros_like(mask), r"GroupQueryAttention 'y'\[0, 0\] is -1, axis 2 of src has 12: use 0 to 11"),
+        (3 * np.ones_like(mask), r"GroupQueryAttention 'y'\[0, 0\] is 17, axis 2 of src has 12: use 0 to 11"),
+        (mask + (1 << 29), r"mask\[0, 0\] is 536870912, .*: use -2097152 to 2097151"),
+    ):
+        check_refused(net, {**feeds, "mask": bad}, said)
+    assert np.isfinite(net.run(feeds)["y"]).all()
+
+
+def test_places_that_kernels_make_are_looked_at_before_rows_are_written() -> None:
+    graph = dnn.Graph("step")
+    new, at = graph.input("new", (1, D)), graph.input("at", (1, 1), np.int64)
+    past = graph.state("past", (ROOM, D))
+    now = graph.update(past, graph.apply("ScatterND", past, graph.apply("Add", at, np.array(1)), new))
+    table = graph.apply("Gather", random(9, D), graph.apply("Mul", at, np.array(2)), axis=0)
+    net = graph.compile(y=graph.apply("ReduceSum", now) + table, engine=engine(2))
+    check_in_place(net, "past")
+    x = random(1, D)
+    for place in (3, -2):
+        net.run({"new": x, "at": np.array([[place]])})
+    assert np.array_equal(net.state["past"][[4, -1]], [x[0], x[0]])
+    check_refused(net, {"new": x, "at": np.array([[11]])}, r"of ScatterND .* is 12, axis 0 of src has 12: use -12")
+    check_refused(net, {"new": x, "at": np.array([[5]])}, "is 10, axis 0 of src has 9: use -9 to 8")
+    good = {"new": x, "at": np.array([[1]])}
+    assert all(one.fits for one in net.verify(good))
+    assert net.profile(good, 1).count("\n") == sum(len(one.steps) for one in net.segments)  # type: ignore[union-attr]
+    assert "Part 1: one native call" in net.page(good, 1)
 
 
 def test_a_prompt_and_then_tokens() -> None:

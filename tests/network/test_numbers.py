@@ -155,6 +155,26 @@ def test_indices_that_kernels_make_are_looked_at(tmp_path: Path) -> None:
     assert small.run(good)["y"].shape == (3, 5, 4)  # no sum can be out of range
 
 
+def test_integers_between_native_parts() -> None:
+    """Kernels write them as f32, and others, after nodes in numpy, read them as integers."""
+    g = dnn.Graph("parts")
+    x = g.input("x", (4, 4))
+    rows = g.apply("Cast", x * 2.0, to=7)
+    net = g.compile(y=g.apply("Gather", x * g.apply("Det", x), rows, axis=0), engine=engine(2), fallback="numpy")
+    assert [*net.refused] == ["Det 'Det 2'"]
+    given = {"x": np.random.default_rng(2).random((4, 4), np.float32)}
+    np.testing.assert_allclose(net.run(given)["y"], reference(net, given)["y"], rtol=1e-4)
+    with pytest.raises(dnn.InvalidArguments, match="axis 0 of src has 4"):
+        net.run({"x": given["x"] + 2})
+    first, *steps = net.profile(given, 1).splitlines()
+    assert "1 of them nodes in numpy" in first
+    assert len(steps) == len(net.times(given, 1))
+    assert sum(line.endswith("Det 'Det 2': numpy") for line in steps) == 1
+    assert "Det 'Det 2': numpy" in net.analyze(given, 1)
+    assert " µs</span>" in net.page(given, 1)
+    assert all(one.fits for one in net.verify(given))
+
+
 def test_integers_that_are_too_large() -> None:
     """Inputs are checked for what the sums after them need; what cannot be exact has no kernel."""
     net = built(lambda g, a, b: g.apply("Add", a, b))

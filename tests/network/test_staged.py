@@ -312,9 +312,12 @@ def test_refused_without_numpy() -> None:
     ):
         dnn.load_onnx(detector(), {"x": (1, 3, 8, 8)}, engine=engine())
     net = dnn.load_onnx(detector(), {"x": (1, 3, 8, 8)}, engine=engine(), fallback="numpy")
-    for refused in (lambda: net.bind(), lambda: net.save("nowhere"), lambda: net.verify({})):
+    for refused in (lambda: net.bind(), lambda: net.save("nowhere")):
         with pytest.raises(InvalidArguments, match="only a network without nodes in numpy can be"):
             refused()
+    for asked in (net.verify, net.profile, net.page):
+        with pytest.raises(InvalidArguments, match=r"a network in which data decide dims cannot be .*, use run"):
+            asked({})
 
 
 def test_wrong_data() -> None:

@@ -33,7 +33,7 @@ enum { F32, F64, S8, U8, S16, U16, S32, U32, S64, U64, BOOL };  /* others are on
 typedef struct { const char *name; int64_t leaf, subleaf, reg, bit, state; } feature;
 typedef struct { const char *name; int64_t type, elements, bytes, unit, is_output, in_place; } tensor;
 /* What kernels read and write: a tensor of the caller's, or, where room >= 0, elements as f32 in the scratch. */
-typedef struct { const char *name; int64_t tensor, room, elements, limit, is_made; } buffer;
+typedef struct { const char *name; int64_t tensor, room, elements, least, limit, is_made; } buffer;
 /* Where an output comes from, if kernels do not write it: a buffer, an input, or constant data. */
 typedef struct { int64_t output, buffer, input; const void *data; } result;
 typedef struct { int64_t slot, offset; } place;  /* a word of the context that points into a buffer, how far in */
@@ -334,9 +334,9 @@ static const char *check_tensors(const asmdnn_network *n, char *const *given) {
     X(U32, uint32_t, int64_t) X(S64, int64_t, int64_t) X(U64, uint64_t, uint64_t)
 #define ALL for (int64_t i = 0; i < count; i++)
 
-static int64_t first_outside(const void *data, int64_t type, int64_t count, int64_t limit, int64_t *value) {
+static int64_t first_outside(const buffer *b, const void *data, int64_t type, int64_t count, int64_t *value) {
 #define CASE(TYPE, T, MIDDLE) \
-    case TYPE: ALL if ((*value = (int64_t)((const T *)data)[i]) < -limit || *value >= limit) return i; break;
+    case TYPE: ALL if ((*value = (int64_t)((const T *)data)[i]) < b->least || *value >= b->limit) return i; break;
     switch (type) { TYPES(CASE) }
 #undef CASE
     return -1;
@@ -355,10 +355,10 @@ static void from_f32(void *to, const float *from, int64_t type, int64_t count) {
 }
 
 static const char *check_indices(const buffer *b, const void *data, int64_t type) {
-    int64_t value = 0, at = b->limit ? first_outside(data, type, b->elements, b->limit, &value) : -1;
+    int64_t value = 0, at = b->limit ? first_outside(b, data, type, b->elements, &value) : -1;
     if (at < 0) return NULL;
     return SAY("element %lld of %s is %lld, it must be from %lld to %lld", (long long)at, b->name, (long long)value,
-               -(long long)b->limit, (long long)b->limit - 1);
+               (long long)b->least, (long long)b->limit - 1);
 }
 
 static const char *run(asmdnn_context *c, char *const *given) {

@@ -10,13 +10,6 @@ def index(w: Decomposer, indices: str, limit: int, axis: int) -> str:
 
 
 def within(w: Decomposer, x: str, least: int, count: int, axis: int) -> str:
-    """x, of which no element may be below `least`, which is not negative, or `count` above it.  axis: of what x chooses
-    from, for the message.
-
-    Indices may count from the end, which others must not.  So what is looked at is twice as far from the middle as x,
-    and x is the larger one of itself and of something less than it that is made of the former.
-    """
-    dtype = w.value(x).dtype
-    distance = w("Sub", w("Mul", x, w.constant(2, dtype)), w.constant(2 * least + count, dtype))
-    looked_at = index(w, distance, count, axis)
-    return w("Max", x, w("Sub", looked_at, w.constant(count, dtype)))
+    """Integers of which no element may be below `least`, which is not negative, or `count` above it.  axis: of what
+    they choose from, for the message."""
+    return w("Index", x, domain=OWN, limit=least + count, least=least, axis=axis, of=str(w.node))

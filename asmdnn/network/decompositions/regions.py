@@ -8,7 +8,7 @@ import numpy as np
 
 from asmdnn.errors import Unimplemented
 from asmdnn.network.decompositions.foreign import ForeignOperator
-from asmdnn.network.decompositions.looked_at import index, within
+from asmdnn.network.decompositions.looked_at import within
 from asmdnn.network.decompositions.sampling import (
     INT32,
     SampleTap,
@@ -51,8 +51,7 @@ def roi_align(w: Decomposer, node: Node, x: str, rois: str, images: str) -> tupl
         [SampleTap(*(w.expanded(w.reshaped(x, *shape), *dims) for x in tap)) for tap in some]
         for some, shape in zip(taps, ((count, rows, 1), (count, 1, columns)), strict=True)
     ]
-    which = index(w, images, w.shape(x)[0], axis=0)
-    which = w("Cast", w("Max", which, within(w, images, 0, w.shape(x)[0], axis=0)), to=INT32)
+    which = w("Cast", within(w, images, 0, w.shape(x)[0], axis=0), to=INT32)
     number = w("Mul", which, w.constant(height * width, np.int32))
     base = w.expanded(w.reshaped(number, count, 1, 1), *dims)
     is_mean = node.get("mode", "avg") == "avg"

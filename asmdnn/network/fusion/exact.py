@@ -30,11 +30,13 @@ BELOW, ABOVE = IntegerBounds(-inf, -inf), IntegerBounds(inf, inf)  # all others
 
 
 class Known(NamedTuple):
-    """An integer value: the f32 value that it is, its bounds, and the inputs whose limits these come from."""
+    """An integer value: the f32 value that it is, its bounds, the inputs whose limits these come from, and what these
+    limits may come down to: that of a sum is less, also where something is added to the sum."""
 
     name: str
     bounds: IntegerBounds
     sources: frozenset[str] = frozenset()
+    floor: int = FLOOR
 
 
 class TooLarge(Exception):

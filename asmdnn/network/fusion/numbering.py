@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.network.fusion.exact import EXACT, FLOOR, FLOORS, IntegerBounds, Known, TooLarge
 from asmdnn.network.fusion.narrow import NARROW_TYPES, UNSIGNED, range_of, wrapping
 from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.limits import around
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.own import OWN
@@ -51,7 +52,7 @@ class KnownIntegers:
         """Of a caller's integers, or those that numpy makes, which are checked before a run."""
         limit, dtype = self.limits.get(name, EXACT), self.values[name].dtype
         made = self.made(f"{name} as numbers", self.values[name].shape)
-        self.nodes.append(Node("Number", (name,), (made,), {"limit": limit}, "", OWN))
+        self.nodes.append(Node("Number", (name,), (made,), {"limit": around(limit)}, "", OWN))
         if dtype in NARROW_TYPES:
             return Known(made, range_of(dtype))
         return Known(made, IntegerBounds(0 if dtype in UNSIGNED else -limit, limit), frozenset((name,)))
@@ -96,16 +97,16 @@ class KnownIntegers:
 
     def bounded(self, node: Node, bounds: IntegerBounds, *operands: Known) -> Known:
         """A result with these bounds.  Raises TooLarge."""
-        sources = frozenset().union(*(one.sources for one in operands))
+        known = combined(f"{node.outputs[0]} as numbers", bounds, operands)
+        known = known._replace(floor=min(known.floor, FLOORS.get(node.op, FLOOR)))
         if not bounds.size <= EXACT:
-            raise TooLarge(node.outputs[0], sources, FLOORS.get(node.op, FLOOR))
-        return Known(f"{node.outputs[0]} as numbers", bounds, sources)
+            raise TooLarge(node.outputs[0], known.sources, known.floor)
+        return known
 
     def as_it_is(self, name: str, *operands: Known) -> Known:
         """A result that is one of its operands, which may be as large as f32 goes."""
         least, most = min(one.bounds.least for one in operands), max(one.bounds.most for one in operands)
-        sources = frozenset().union(*(one.sources for one in operands))
-        return Known(f"{name} as numbers", IntegerBounds(least, most), sources)
+        return combined(f"{name} as numbers", IntegerBounds(least, most), operands)
 
     def constant(self, number: float) -> str:
         self.values[name := f"the number {number}"] = Value((), F32, np.array(number, F32))
@@ -123,3 +124,9 @@ class KnownIntegers:
         """Whether it is a constant of f32 that are integers."""
         data = self.values[name].data if name != NOTHING else None
         return data is not None and data.dtype == F32 and bool((np.trunc(data) == data).all())
+
+
+def combined(name: str, bounds: IntegerBounds, operands: Sequence[Known]) -> Known:
+    """What is made of these operands."""
+    sources = frozenset().union(*(one.sources for one in operands))
+    return Known(name, bounds, sources, min((one.floor for one in operands), default=FLOOR))

@@ -194,7 +194,7 @@ class Numbering(BitOperators, PlaceOperators):
         if found is None:
             return False
         if node.op == "Div" and found[0].bounds.size + found[1].bounds.size >= EXACT:
-            raise TooLarge(node.outputs[0], found[0].sources | found[1].sources, FLOOR)
+            raise TooLarge(node.outputs[0], found[0].sources | found[1].sources, min(one.floor for one in found))
         dtype = self.values[node.outputs[0]].dtype
         if node.op == "Mul" and dtype in NARROW_TYPES and dtype.itemsize > 1:
             names = [one.name for one in found]

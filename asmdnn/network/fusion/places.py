@@ -7,6 +7,7 @@ import numpy as np
 from asmdnn.network.fusion.exact import ANYTHING, IntegerBounds, Known, multiplied, summed
 from asmdnn.network.fusion.numbering import F32, OPSET, TRUTH, WIDE, KnownIntegers
 from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.limits import Limit
 from asmdnn.network.operators.definition import size_along
 from asmdnn.network.operators.own import OWN
 
@@ -54,30 +55,35 @@ class PlaceOperators(KnownIntegers):
     def index(self, node: Node) -> bool:
         """Of a caller's, checked before a run; of those that kernels make, looked at after it if they may be wrong."""
         (x,), (result,) = node.inputs, node.outputs
-        limit, axis = node.get("limit"), node.get("axis")
+        size, shape = node.get("limit"), self.values[x].shape
+        limit = Limit(size, node.get("axis"), node.get("least", -size))
         if x in self.source.inputs:
-            name = self.made(f"{result}, given", self.values[x].shape)
-            self.nodes.append(Node("Number", (x,), (name,), {"limit": limit, "axis": axis}, "", OWN))
+            name = self.made(f"{result}, given", shape)
+            self.nodes.append(Node("Number", (x,), (name,), {"limit": limit}, "", OWN))
         else:
             known = self.number(x)
             if known is None:
                 return False
             name = known.name
-            if known.bounds.least < -limit or known.bounds.most >= limit:
-                integers = self.made(self.said(node), self.values[x].shape, WIDE[0])
+            if known.bounds.least < limit.least or known.bounds.most >= size:
+                integers = self.made(self.said(node), shape, WIDE[0])
                 self.nodes.append(Node("Integers", (name,), (integers,), {"bounds": tuple(known.bounds)}, "", OWN))
-                name = self.made(f"{result}, looked at", self.values[x].shape)
-                attributes = {"limit": limit, "axis": axis}
-                self.nodes.append(Node("LookedAt", (known.name, integers), (name,), attributes, "", OWN))
-        zero, size = self.constant(0.0), self.constant(float(limit))
-        shape = self.values[x].shape
+                name = self.made(f"{result}, looked at", shape)
+                self.nodes.append(Node("LookedAt", (known.name, integers), (name,), {"limit": limit}, "", OWN))
+        if limit.least < 0:
+            name = self.from_the_start(node, name, shape)
+        self.learn(result, Known(name, IntegerBounds(max(0, limit.least), size - 1)))
+        return True
+
+    def from_the_start(self, node: Node, name: str, shape: tuple[int, ...]) -> str:
+        """Indices that may count from the end, f32."""
+        (result,), zero, size = node.outputs, self.constant(0.0), self.constant(float(node.get("limit")))
         below = self.made(f"{result}, below 0", shape, TRUTH)
         wrapped, made = (self.made(f"{result}{words}", shape) for words in (", wrapped", " as numbers"))
         self.nodes.append(Node("Less", (name, zero), (below,), {}, name="", domain="", opset=OPSET))
         self.nodes.append(Node("Add", (name, size), (wrapped,), {}, name="", domain="", opset=OPSET))
         self.nodes.append(Node("Where", (below, wrapped, name), (made,), {}, name=node.name, domain="", opset=OPSET))
-        self.learn(result, Known(made, IntegerBounds(0, limit - 1)))
-        return True
+        return made
 
     def said(self, node: Node) -> str:
         """A name for indices that a message may have: of the node in the file, which may have several."""

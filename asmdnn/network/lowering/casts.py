@@ -10,7 +10,6 @@ from asmdnn.network.passing import is_half
 from asmdnn.network.place import Place
 from asmdnn.network.steps import NUMBERS, Steps
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import s32
 
@@ -37,7 +36,7 @@ def lower_number(steps: Steps, group: Group) -> None:
     if value.dtype.kind == "u" or value.dtype.itemsize < s32.size_bytes:
         steps.define(group.result, number_of(steps, node.inputs[0], node.get("limit")))
         return
-    source = integers_of(steps, node.inputs[0], node.get("limit"), node.get("axis", NO_AXIS))
+    source = integers_of(steps, node.inputs[0], node.get("limit"))
     desc = Reorder(source.desc, row_major(steps.shape(group.result)))
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
@@ -54,7 +53,7 @@ def lower_integers(steps: Steps, group: Group) -> None:
 def lower_looked_at(steps: Steps, group: Group) -> None:
     """The same place; a call has to look at the integers after it."""
     node = group.node
-    steps.integers.look_at(node.inputs[1], (node.get("limit"), node.get("axis")))
+    steps.integers.look_at(node.inputs[1], node.get("limit"))
     steps.define(group.result, steps.place(node.inputs[0]))
 
 

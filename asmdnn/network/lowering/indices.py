@@ -7,15 +7,14 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.network.descriptors import STORED, input_desc, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
-from asmdnn.network.integer_values import Limit
+from asmdnn.network.limits import Limit, around
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.description import Gather
-from asmdnn.primitives.gather.indices import NO_AXIS
 from asmdnn.types import f32, s32
 
-INT32 = 1 << 31  # the limit of integers that choose nothing
+INT32 = around(1 << 31)  # the limit of integers that choose nothing
 
 
 def indices_of(steps: Steps, name: str, limit: int, axis: int) -> Place:
@@ -29,16 +28,16 @@ def indices_of(steps: Steps, name: str, limit: int, axis: int) -> Place:
             raise Refused(f"its indices {name} are not all from {-limit} to {limit - 1}")
         return constant_indices(steps, f"{name} from {limit}", numbers)
     if name in steps.integers.made:
-        return indices_made(steps, name, (limit, axis))
+        return indices_made(steps, name, around(limit, axis))
     if name not in steps.integers.given or value.dtype.kind != "i":
         raise Refused(f"its indices {name} are {value.dtype.name} that a kernel makes")
-    return limited(steps, name, (limit, axis))
+    return limited(steps, name, around(limit, axis))
 
 
 def indices_made(steps: Steps, name: str, limit: Limit) -> Place:
     """Indices that kernels make as f32.  Those that may be out of range are looked at after a run."""
     least, most = steps.integers.bounds[name]
-    if least < -limit[0] or most >= limit[0]:
+    if least < limit.least or most >= limit.end:
         steps.integers.look_at(name, limit)
     source = steps.integers.made[name]
     dims = source.desc.dims
@@ -54,18 +53,18 @@ def constant_indices(steps: Steps, name: str, numbers: Array) -> Place:
     return steps.memory.add_weight(name, numbers, MemoryDesc(dims, s32, LETTERS[: len(dims)]))
 
 
-def integers_of(steps: Steps, name: str, limit: int = INT32, axis: int = NO_AXIS) -> Place:
-    """Where integers lie that are to be numbers from -limit to limit - 1: an input, or what numpy makes of one, which
+def integers_of(steps: Steps, name: str, limit: Limit = INT32) -> Place:
+    """Where integers lie that are to be numbers within a limit: an input, or what numpy makes of one, which
     is checked before every run.  Raises Refused."""
     value = steps.value(name)
     if name not in steps.integers.given or value.dtype.kind != "i":
         raise Refused(f"{name} is {value.dtype.name} that a kernel makes, only f32 is computed with")
     if value.dtype.itemsize < s32.size_bytes:
         raise Refused(f"{name} is {value.dtype.name}, only int32 and int64 are read")
-    return limited(steps, name, (limit, axis))
+    return limited(steps, name, limit)
 
 
-def number_of(steps: Steps, name: str, limit: int) -> Place:
+def number_of(steps: Steps, name: str, limit: Limit) -> Place:
     """Where integers lie that callers pass as f32: bytes, words, and unsigned ones up to a limit that is checked before
     every run.  Raises Refused."""
     value = steps.value(name)
@@ -73,7 +72,7 @@ def number_of(steps: Steps, name: str, limit: int) -> Place:
         return steps.as_type(name, f32)
     if name not in steps.integers.given:
         raise Refused(f"{name} is {value.dtype.name} that a kernel makes, only f32 is computed with")
-    return limited(steps, name, (limit, NO_AXIS)) if value.dtype.itemsize >= s32.size_bytes else given_as(steps, name)
+    return limited(steps, name, limit) if value.dtype.itemsize >= s32.size_bytes else given_as(steps, name)
 
 
 def limited(steps: Steps, name: str, limit: Limit) -> Place:

@@ -39,9 +39,9 @@ def scatter_rows(node: Node, x: Array, indices: Array, updates: Array) -> Array:
 
 
 def counted_from_the_start(node: Node, x: Array) -> Array:
-    """Indices along an axis of `limit` elements.  Raises ValueError for one out of range."""
+    """Indices along an axis of `limit` elements, from `least` on.  Raises ValueError for one out of range."""
     limit = node.get("limit")
-    if x.size and not -limit <= x.min() <= x.max() < limit:
+    if x.size and not node.get("least", -limit) <= x.min() <= x.max() < limit:
         raise ValueError(f"indices from {x.min()} to {x.max()} of {limit} elements along axis {node.get('axis')}")
     return np.asarray(np.where(x < 0, x + limit, x))
 

@@ -17,9 +17,9 @@ _HERE = Path(__file__).parent
 HEADS = '<th>#<th>operators<th>primitive<th>result<th class="n">reads<th class="n">writes<th class="n">cycles'
 
 
-def html_of(planned: NetworkPlan, seconds: Sequence[float], title: str = "") -> str:
-    """The whole document.  seconds: of each primitive of a native network, measured; or none.  title: what it is headed
-    by, such as a file's name; default: the model's."""
+def html_of(planned: NetworkPlan, seconds: Sequence[Sequence[float]] | None, title: str = "") -> str:
+    """The whole document.  seconds: of each primitive, by parts, if they were measured.  title: what it is headed by,
+    such as a file's name; default: the model's."""
     if not isinstance(title, str):
         raise InvalidArguments(f"title must be a text, not {shown(title)}")
     own, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("style.css", "script.js"))
@@ -35,11 +35,12 @@ def html_of(planned: NetworkPlan, seconds: Sequence[float], title: str = "") -> 
         *overview(planned),
     ]
     for number, segment in enumerate(planned.segments):
+        measured = seconds[number] if seconds else []
         if isinstance(segment, CompiledSegment):
-            parts += native_section(number, segment, seconds)
+            parts += native_section(number, segment, measured)
         else:
             reasons = [(group.label, planned.refused[group.label]) for group in segment.groups]
-            parts += numpy_section(number, reasons)
+            parts += numpy_section(number, reasons, measured)
     parts.append(f"</main>\n<script>\n{script}</script>\n</body>\n</html>\n")
     return "\n".join(parts)
 
@@ -62,11 +63,12 @@ def overview(planned: NetworkPlan) -> Iterator[str]:
     yield f"<tr><td>outputs<td><code>{escape(listing(graph, graph.outputs))}</code></tbody></table></section>"
 
 
-def numpy_section(number: int, reasons: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Nodes that numpy computes, and why."""
+def numpy_section(number: int, reasons: Sequence[tuple[str, str]], seconds: Sequence[float]) -> Iterator[str]:
+    """Nodes that numpy computes, and why.  seconds: of each, or none."""
     yield f'<section><h2>Part {number}: in numpy</h2><ul class="dispatch">'
-    for label, reason in reasons:
-        yield f'<li class="refused"><i>✕</i><b>{escape(label)}</b><span>{escape(reason)}</span></li>'
+    for i, (label, reason) in enumerate(reasons):
+        took = f", {seconds[i] * 1e6:,.1f} µs" if seconds else ""
+        yield f'<li class="refused"><i>✕</i><b>{escape(label)}</b><span>{escape(reason)}{took}</span></li>'
     yield "</ul></section>"
 
 

@@ -12,8 +12,6 @@ from asmdnn.primitives.concat.concat import axis_of
 from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.types import s32
 
-NO_AXIS = 64  # in the place of one: no tensor has so many
-
 
 class ByIndex(Protocol):
     """What has indices: a gather, a scatter."""
@@ -67,16 +65,17 @@ def check_memories(desc: ByIndex, memories: Mapping[str, Memory]) -> None:
     check_indices("indices", memory.view() if plain else memory.numpy(), desc.limit, desc.axis)
 
 
-def check_indices(name: str, indices: npt.NDArray[Any], limit: int, axis: int) -> None:
-    """Raise InvalidArguments unless all are from -limit to limit - 1, which NaN of a kernel is not.
+def check_indices(name: str, indices: npt.NDArray[Any], limit: int, axis: int, least: int | None = None) -> None:
+    """Raise InvalidArguments unless all are from `least`, or else -limit, to limit - 1, which NaN of a kernel is not.
 
-    axis: NO_AXIS if they choose nothing.
+    axis: below 0 if they choose nothing.
     """
-    if not indices.size or (np.minimum.reduce(indices, None) >= -limit and np.maximum.reduce(indices, None) < limit):
+    least = -limit if least is None else least
+    if not indices.size or (np.minimum.reduce(indices, None) >= least and np.maximum.reduce(indices, None) < limit):
         return
-    place = np.argwhere(~((indices >= -limit) & (indices < limit)))[0].tolist()
+    place = np.argwhere(~((indices >= least) & (indices < limit)))[0].tolist()
     value = indices[tuple(place)]
     found = int(value) if np.isfinite(value) else value
     bits = f"which is read as an integer of {limit.bit_length()} bits"
-    reason = f"axis {axis} of src has {limit}" if axis != NO_AXIS else bits
-    raise InvalidArguments(f"{name}{place} is {found}, {reason}: use {-limit} to {limit - 1}")
+    reason = f"axis {axis} of src has {limit}" if axis >= 0 else bits
+    raise InvalidArguments(f"{name}{place} is {found}, {reason}: use {least} to {limit - 1}")
