@@ -18,6 +18,7 @@ from asmdnn.network.decompositions.table import decomposed, decomposed_foreign, 
 from asmdnn.network.element_types import ELEMENTS
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
 from asmdnn.network.known import sentence_of_unknown
+from asmdnn.network.no_elements import is_nothing, nothing
 from asmdnn.network.operators.checks import check_node, check_outputs
 from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import raise_own
@@ -187,6 +188,9 @@ class Folding:
         types = operator.types(node, *inputs)
         check_room(node, types)
         check_outputs(node, len(types))
+        if is_nothing(node, types):
+            self.values |= zip(node.outputs, nothing(types), strict=False)
+            return
         known = decomposed(self, node)
         if known is not None:
             declared = {name: dtype for name, (_, dtype) in zip(node.outputs, types, strict=False)}

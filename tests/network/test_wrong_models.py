@@ -233,8 +233,6 @@ for net in nets:
             call(feeds)
         except dnn.OutOfMemory as error:
             print("OutOfMemory")
-        except dnn.InvalidArguments as error:
-            print("numpy" in str(error))
 print(small.run(feeds)["z"])
 """
 
@@ -243,8 +241,7 @@ print(small.run(feeds)["z"])
 def test_results_that_memory_does_not_hold() -> None:
     """In native parts, in numpy's, and where each primitive is called by itself; another network still runs."""
     said = python(WITHOUT_MEMORY, OMP_WAIT_POLICY="passive", OMP_NUM_THREADS="1")
-    native, numpy = ["OutOfMemory", "OutOfMemory"], ["OutOfMemory", "True"]
-    assert said.split() == [*native, *numpy, "[[8193.]]"]
+    assert said.split() == ["OutOfMemory"] * 4 + ["[[8193.]]"]
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

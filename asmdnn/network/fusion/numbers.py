@@ -38,7 +38,7 @@ from asmdnn.network.fusion.exact import (
     symmetric,
     towards_zero,
 )  # fmt: skip
-from asmdnn.network.fusion.narrow import BITS, NARROW_TYPES, UNSIGNED, product
+from asmdnn.network.fusion.narrow import BITS, NARROW_TYPES, UNSIGNED, product, range_of, wrapping
 from asmdnn.network.fusion.numbering import F32, OPSET, TRUTH, WIDE
 from asmdnn.network.fusion.places import PlaceOperators
 from asmdnn.network.graph import NOTHING, Node
@@ -110,7 +110,7 @@ class Numbering(BitOperators, PlaceOperators):
     def cast(self, node: Node) -> bool:
         (x,), (result,) = node.inputs, node.outputs
         wanted, dtype = self.values[result].dtype, self.values[x].dtype
-        if dtype == TRUTH and wanted in (F32, *WIDE):
+        if dtype == TRUTH and wanted in (F32, *WIDE, *NARROW_TYPES):
             return self.of_truths(node, x, result, wanted != F32)
         if dtype in WIDE and wanted == F32 and (x in self.source.inputs or x not in self.known):
             return False  # which rounds what is above 2^24
@@ -124,6 +124,8 @@ class Numbering(BitOperators, PlaceOperators):
                 return self.results(node, (known.name,), [(result, one)], op=MAP, function=low_half)
             self.learn(result, known)
             return True
+        if wanted in NARROW_TYPES and (known is not None or dtype == F32):
+            return self.narrowed(node, x if known is None else known.name, known)
         if wanted == TRUTH and (known is not None or dtype == F32):
             zero = self.constant(0.0)
             equal = self.made(f"{result}, negated", self.values[result].shape, TRUTH)
@@ -136,6 +138,21 @@ class Numbering(BitOperators, PlaceOperators):
             one, function = Known(f"{result} as numbers", symmetric(most)), partial(towards_zero, most=most)
             return self.results(node, (x,), [(result, one)], op=MAP, function=function)
         return False
+
+    def narrowed(self, node: Node, x: str, known: Known | None) -> bool:
+        """A Cast to 8 or 16 bits: f32 towards zero, and around where the type holds less, as low bits of an integer."""
+        (result,), dtype = node.outputs, self.values[node.outputs[0]].dtype
+        own = range_of(dtype)
+        if known is not None and own.least <= known.bounds.least and known.bounds.most <= own.most:
+            self.learn(result, known)
+            return True
+        if known is None:
+            whole = self.made(f"{result}, whole", self.values[x].shape)
+            cut = {"function": partial(towards_zero, most=LARGEST_WORD)}
+            self.nodes.append(Node(MAP, (x,), (whole,), cut, name=node.name, domain="", opset=node.opset))
+            x = whole
+        one = Known(f"{result} as numbers", own)
+        return self.results(node, (x,), [(result, one)], op=MAP, function=wrapping(dtype))
 
     def of_truths(self, node: Node, x: str, result: str, is_integer: bool) -> bool:
         made = f"{result} as numbers" if is_integer else result

@@ -13,6 +13,7 @@ from asmdnn.network.graph import Node
 from asmdnn.network.operators.resizing import (
     CROP,
     coordinates_of,
+    placed_as,
     resize_inputs,
     resized,
     roundings_of,
@@ -30,7 +31,8 @@ def resize(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     outputs, factors = resized(node, dims, *resize_inputs(node, tuple(data)))
     if not why_no_kernel(node, dims, outputs, factors):
         rounding = min(roundings_of(node, dims, outputs, factors), default="floor")
-        words = {"mode": node.get("mode", "nearest"), "coordinates": coordinates_of(node), "rounding": rounding}
+        coordinates = placed_as(node, dims, outputs, factors)
+        words = {"mode": node.get("mode", "nearest"), "coordinates": coordinates, "rounding": rounding}
         found = w.own("ResizeGradient", d, image=dims, factors=tuple(factors[2:]), **words)
         return *found, *[None] * (len(node.inputs) - 1)
     for axis in reversed(range(len(dims))):

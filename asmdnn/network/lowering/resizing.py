@@ -6,7 +6,7 @@ from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lower, Lowering
 from asmdnn.network.operators.resizing import (
-    coordinates_of,
+    placed_as,
     resize_inputs,
     resized,
     roundings_of,
@@ -55,7 +55,7 @@ def lower_resize(steps: Steps, group: Group) -> None:
         source.desc,
         steps.result_format(tuple(outputs), dtype),
         tuple(factors[2:]),
-        COORDINATES[coordinates_of(node)],
+        COORDINATES[placed_as(node, dims, outputs, factors)],
         ROUNDINGS[min(roundings, default="floor")],
     )
     is_cut = steps.value(x).dtype.kind in "iu" and algorithm != "nearest"  # where the primitive would round

@@ -8,7 +8,10 @@ import numpy as np
 
 from asmdnn.errors import AsmdnnError
 from asmdnn.network.format_choice import BY_ITSELF
+from asmdnn.network.fusion.exact import ARITHMETIC
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.fusion.numbering import WIDE
+from asmdnn.network.graph import Node
 from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.lowering import Lowering
 from asmdnn.network.lowering.pairs import lower_pair
@@ -48,7 +51,7 @@ def lower(steps: Steps, group: Group) -> None:
         return
     lowering = lowering_of(group)
     if lowering is None:
-        raise Refused("no primitive computes it")
+        raise Refused(why_nothing(steps, group.main))
     made = next(steps.value(name).dtype for name in group.main.outputs if name)
     if lowering.of_floats and made in BYTES:
         raise Refused(f"it computes {made}, where kernels would saturate and integers wrap around")
@@ -59,6 +62,17 @@ def lower(steps: Steps, group: Group) -> None:
         if group.second is not None or not group.maps or not is_lowered_apart(before, group, lowering):
             raise Refused(str(error)) from None
         steps.become(before)
+
+
+def why_nothing(steps: Steps, node: Node) -> str:
+    """Why no primitive computes an operator."""
+    for name in (*node.inputs, *node.outputs):
+        dtype = steps.value(name).dtype if name and name in steps.graph.values else np.dtype(np.float32)
+        if dtype == np.float64:
+            return f"{name} is float64, only f32 is computed with"
+        if dtype in WIDE and node.op in ARITHMETIC:
+            return f"{name} is {dtype.name}, whose numbers may be beyond 2^24 here, and f32 has none of these exactly"
+    return "no primitive computes it"
 
 
 def is_lowered_apart(steps: Steps, group: Group, lowering: Lowering) -> bool:

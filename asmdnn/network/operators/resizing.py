@@ -58,6 +58,20 @@ def coordinates_of(node: Node) -> str:
     return "asymmetric" if is_old(node) else str(node.get("coordinate_transformation_mode", "half_pixel"))
 
 
+def placed_as(node: Node, dims: tuple[int, ...], outputs: list[int], factors: list[float]) -> str:
+    """The coordinates, by the kernels' word where that is the same place: others differ from half a pixel only where
+    one element is made of several, or scales make no whole sizes."""
+    mode, axes = coordinates_of(node), list(zip(dims, outputs, factors, strict=True))
+    is_half = (mode == "pytorch_half_pixel" and all(o > 1 or n == o for n, o, _ in axes)) or (
+        mode == "half_pixel_symmetric" and is_whole(dims, outputs, factors)
+    )
+    return "half_pixel" if is_half else mode
+
+
+def is_whole(dims: tuple[int, ...], outputs: list[int], factors: list[float]) -> bool:
+    return all(abs(f * n - o) < WHOLE for f, n, o in zip(factors, dims, outputs, strict=True))
+
+
 def rounding_of(node: Node, factor: float) -> str:
     """Of places of nearest; of old nodes as in onnxruntime, since the operator set does not say."""
     if is_old(node):
@@ -132,15 +146,14 @@ def why_no_kernel(node: Node, dims: tuple[int, ...], outputs: list[int], factors
     """Why the primitive does not resize so; empty if it does."""
     if tuple(outputs[:2]) != dims[:2] or not 3 <= len(dims) <= 5:
         return f"dims {dims} become {tuple(outputs)}: only spatial axes are resized"
-    mode, algorithm = coordinates_of(node), node.get("mode", "nearest")
+    mode, algorithm = placed_as(node, dims, outputs, factors), node.get("mode", "nearest")
     if algorithm == "nearest" and len(roundings_of(node, dims, outputs, factors)) > 1:
         return "axes that grow and axes that shrink have different roundings here, and no kernel"
     if mode not in PLACED or algorithm not in ALGORITHMS:
         return f"mode {algorithm}, {mode} has no kernel; {', '.join(PLACED)} have"
     if node.get("antialias", 0) or node.get("exclude_outside", 0) or node.get("cubic_coeff_a", KEYS) != KEYS:
         return "antialias, exclude_outside and cubic_coeff_a have no kernel"
-    exact = all(abs(f * n - o) < WHOLE for f, n, o in zip(factors, dims, outputs, strict=True))
-    if mode == "align_corners" and not exact:
+    if mode == "align_corners" and not is_whole(dims, outputs, factors):
         return "scales that make no whole sizes have no kernel with align_corners"
     return ""
 

@@ -1,0 +1,21 @@
+"""Results without elements: they are constants, as there is nothing to compute."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from asmdnn.network.declaring import dims_of
+from asmdnn.network.graph import Node
+from asmdnn.network.operators.definition import Type, Value
+
+OPERATORS = {"Slice", "Tile", "Gather", "TopK", "Hardmax"}  # whose kernels make some elements; others may make none
+
+
+def is_nothing(node: Node, types: Sequence[Type]) -> bool:
+    return not node.domain and node.op in OPERATORS and any(n == 0 for n in types[0][0])
+
+
+def nothing(types: Sequence[Type]) -> list[Value]:
+    """Of results of these dims."""
+    arrays = [np.empty(dims_of(shape), dtype) for shape, dtype in types]
+    return [Value(array.shape, array.dtype, array) for array in arrays]
