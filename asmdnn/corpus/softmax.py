@@ -59,6 +59,15 @@ def long(isa: str) -> Iterator[SoftmaxSpec]:
         yield SoftmaxSpec(isa=isa, rows=2, elements=turn + 2, **around(turn + 2), log=log)
 
 
+def left_sums(isa: str) -> Iterator[SoftmaxSpec]:
+    """Rows that leave their logsumexp: part of a vector, around the loop's turn; dense, and apart after a mask."""
+    lanes, turn = LANES[isa], LANES[isa] * rows_held(isa, 1)
+    for elements, apart in ((lanes - 1, 4), (turn + 3, 4), (2 * turn, 12)):
+        before = chains(elements)[0] if apart > 4 else ()
+        sums = Operand(2 + len(before[1:]), apart, 0, True)
+        yield SoftmaxSpec(isa, 3, elements, 4 * elements, 4 * (elements + GAP), before, logsumexp=sums)
+
+
 def counted(isa: str) -> Iterator[CountedSoftmaxSpec]:
     """One element, a whole vector, one more, as many as registers hold; one row, as many as fit, some more."""
     lanes = LANES[isa]
@@ -118,7 +127,7 @@ def parts() -> Iterator[SoftmaxPartsSpec]:
 
 
 FAMILIES = {
-    **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed, counted=counted),
+    **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed, counted=counted, sums=left_sums),
     "softmax-rounded": rounded(typed),
     "softmax-parts-avx512_core_bf16": parts,
 }

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.definitions.reduction import log_sum_exp
 from asmdnn.definitions.rounding import SMALLEST, UNIT, Array, Doubles, gamma
 
 ULPS = 12
@@ -45,6 +46,16 @@ def attention(query: Array, key: Array, value: Array, scale: float, bias: Any = 
     if together > 1:
         key, value = key.repeat(together, -3), value.repeat(together, -3)
     return np.asarray(softmax(query @ key.swapaxes(-1, -2) * scale + bias) @ value)
+
+
+def attention_sums(query: Array, key: Array, scale: float, bias: Any = 0.0) -> tuple[Doubles, Doubles]:
+    """(log of the sum of e^score of each row, (n, heads, rows, 1); by how much rounding moves it): of scores as
+    `attention` has them, a sum over a head's numbers, and of powers, a sum over keys."""
+    keys = key.repeat(query.shape[-3] // key.shape[-3], -3).swapaxes(-1, -2)
+    scores = query @ keys * scale + bias
+    moved = (np.abs(query) @ np.abs(keys) * abs(scale)).max(-1, keepdims=True) * gamma(query.shape[-1] + ULPS)
+    sums = np.asarray(log_sum_exp(scores, (-1,), True))
+    return sums, np.asarray(moved + UNIT * (ULPS + key.shape[-2] / SHORTEST_VECTORS) * (1 + np.abs(sums)))
 
 
 def attention_error(query: Array, key: Array) -> float:

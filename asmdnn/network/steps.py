@@ -39,8 +39,8 @@ class Steps(StepList):
 
     places: of a value the one that it was made in, then copies.  images: of buffers all of whose elements lie in
     another type, too, one for one.  dequantizers: for floats that no step has made yet, the node that would make them.
-    maxima: of a max pooling's result, where each of them was found.  windows: by values that are written to states.
-    choice: what the next step is told.
+    left: by results, what a step leaves for its gradient: where maxima were found, the logsumexp of rows.  windows: by
+    values that are written to states.  choice: what the next step is told.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Steps(StepList):
         self.places: dict[str, list[Place]] = {}
         self.images: dict[tuple[str, DataType], Place] = {}
         self.dequantizers: dict[str, Node] = {}
-        self.maxima: dict[str, Place] = {}
+        self.left: dict[str, Place] = {}
         self.windows: dict[str, StateWindow] = {}
         self.integers = IntegerValues(graph.inputs)
         for name in graph.inputs:

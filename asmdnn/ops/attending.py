@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from asmdnn.errors import InvalidArguments
+from asmdnn.memory.allocation import allocated
 from asmdnn.ops.applied import apply, mask_of_scores
-from asmdnn.ops.arguments import AnyArray, Array, as_f32
-from asmdnn.ops.gradients import Descs, gradients
+from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.gradients import Descs, floats, gradients
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import NDIMS, AttentionForward
@@ -22,34 +25,42 @@ def attention(
     *,
     causal: bool = False,
     scale: float | None = None,
+    return_logsumexp: bool = False,
     dtype: DataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
-) -> AnyArray:
+) -> Any:
     """softmax(query key^T * scale + mask) value of arrays, for every head.
 
     query: (n, heads, rows, d); key: (n, groups, keys, d); value: (n, groups, keys, e); the result (n, heads, rows, e).
     groups divides heads: neighbouring heads share keys and values.  mask: broadcast to (n, heads, rows, keys);
     -infinity hides a key, and so does False in a mask of bools.  causal: row i sees keys up to i + keys - rows.
     scale: 1 / sqrt(d) for None.
+    Returns a new array, or `out`; with return_logsumexp also an f32 array (n, heads, rows, 1) for attention_gradient:
+    the logarithm of the sum of e^score of each row.
     Raises InvalidArguments, Unimplemented.
     """
     check_flag("causal", causal)
+    check_flag("return_logsumexp", return_logsumexp)
     for name, array in (("query", query), ("key", key), ("value", value)):
         if typed(name, array).ndim != NDIMS:
             raise InvalidArguments(f"{name} has {typed(name, array).ndim} dims, attention is of {NDIMS}")
     inputs = {"query": ("query", query), "key": ("key", key), "value": ("value", value)}
     inputs["mask"] = ("mask", mask_of_scores(mask, NDIMS))
-    return apply(
+    rows = typed("query", query).shape[:3]
+    sums = allocated(np.empty, (*rows, 1), np.float32) if return_logsumexp else None
+    inputs["logsumexp"] = ("logsumexp", sums)  # written, into memory that goes in as if it were an input
+    result = apply(
         ("attention", causal, scale),
         inputs,
         lambda descs, dst: AttentionForward(
             PropKind.forward_inference, descs["query"], descs["key"], descs["value"], dst, mask=descs.get("mask"),
-            scale=0.0 if scale is None else scale, causal=causal,
+            scale=0.0 if scale is None else scale, causal=causal, logsumexp=descs.get("logsumexp"),
         ),
         lambda descs: (*descs["query"].dims[:3], descs["value"].dims[3]),
         ((), out, engine, dtype),
     )  # fmt: skip
+    return (result, sums) if return_logsumexp else result
 
 
 def attention_gradient(
@@ -61,16 +72,18 @@ def attention_gradient(
     *,
     causal: bool = False,
     scale: float | None = None,
+    logsumexp: Any = None,
     engine: Engine | None = None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(dquery, dkey, dvalue): the gradients of attention(query, key, value, mask, ...), for the gradient dy of its
     result; probabilities are computed anew.
 
-    query, key, value, mask, causal, scale: those of attention, f32; a mask has no gradient.
+    query, key, value, mask, causal, scale: those of attention; a mask has no gradient.  logsumexp: what attention has
+    returned beside its result, which saves finding the maxima and sums of rows again.  Results are of dy's type.
     Raises InvalidArguments, Unimplemented.
     """
     check_flag("causal", causal)
-    arrays = {"query": as_f32("query", query), "key": as_f32("key", key), "value": as_f32("value", value)}
+    arrays = {"query": floats("query", query), "key": floats("key", key), "value": floats("value", value)}
     for name, array in arrays.items():
         if array.ndim != NDIMS:
             raise InvalidArguments(f"{name} has {array.ndim} dims, attention is of {NDIMS}")
@@ -80,6 +93,7 @@ def attention_gradient(
 
     inputs = {name: (name, array) for name, array in arrays.items()}
     inputs |= {"diff_dst": ("dy", dy), "mask": ("mask", mask_of_scores(mask, NDIMS))}
+    inputs["logsumexp"] = ("logsumexp", logsumexp)
     results = {f"diff_{name}": array.shape for name, array in arrays.items()}
     dquery, dkey, dvalue = gradients(("attention", causal, scale), inputs, results, describe, None, engine)
     return dquery, dkey, dvalue

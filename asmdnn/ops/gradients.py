@@ -22,7 +22,9 @@ from asmdnn.types import FLOATS, DataType, f32
 Descs = dict[str, MemoryDesc]
 Labels = Mapping[str, tuple[str, Any]]  # by the primitive's names: what callers call the argument, and its array
 NEEDED = frozenset(("src", "dst", "diff_dst"))  # other inputs may be left out
-TYPED = frozenset(("diff_src", "diff_weights", "diff_bias"))  # of the type of diff_dst; other results are f32
+TYPED = frozenset(  # of the type of diff_dst; other results are f32
+    ("diff_src", "diff_weights", "diff_bias", "diff_query", "diff_key", "diff_value")
+)
 find = calls.entries.get
 
 

@@ -71,8 +71,14 @@ def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: An
     words: dict[str, Any] = {"causal": is_causal, "scale": scale}
 
     def backward(dy: Any, operands: Sequence[Any], y: Any, kept: Any, wanted: Sequence[bool]) -> Sequence[Any]:
-        found = ops.attention_gradient(dy, *operands, **words)
+        found = ops.attention_gradient(dy, *operands, **words, logsumexp=kept)
         return [*(x if is_wanted else None for x, is_wanted in zip(found, wanted, strict=False)), None]
 
-    layer = Differentiable(lambda q, k, v, mask: (ops.attention(q, k, v, mask, **words), None), backward)
+    keeps = any(getattr(x, "requires_grad", False) for x in (query, key, value))
+
+    def forward(*operands: Any) -> tuple[Any, Any]:
+        found = ops.attention(*operands, **words, return_logsumexp=keeps)
+        return found if keeps else (found, None)
+
+    layer = Differentiable(forward, backward)
     return applied(layer, query=query, key=key, value=value, attn_mask=attn_mask)

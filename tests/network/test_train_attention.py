@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import optim
-from tests.network.nets import engine, random
+from tests.network.nets import compiled, engine, random
 
 pytestmark = pytest.mark.isa("avx2")
 N, HEADS, ROWS, SIZE = 2, 2, 6, 8
@@ -44,6 +44,21 @@ def feeds() -> dict[str, Any]:
 
 def operators(step: dnn.TrainingStep) -> list[str]:
     return [node.op for node in step._nets.main.model.body.nodes]
+
+
+@pytest.mark.parametrize("kind", ["operator", "plain", "masked"])
+def test_the_forward_pass_leaves_its_sums(kind: str) -> None:
+    """The gradient reads the logsumexp of rows; a network without a gradient leaves none."""
+    step = step_of(kind)
+    forward, backward = (x for x in compiled(step._nets.main).steps if "logsumexp" in x.buffers)
+    assert isinstance(forward.pd.desc, dnn.AttentionForward)
+    assert isinstance(backward.pd.desc, dnn.AttentionBackward)
+    assert forward.buffers["logsumexp"] == backward.buffers["logsumexp"]
+    assert all(found.fits for found in step.verify(feeds()))
+    net = dnn.Graph("inference")
+    x = net.input("x", (1, 2, 6, 8))
+    made = compiled(net.compile(y=net.apply("Attention", x, x, x), engine=engine()))
+    assert not any("logsumexp" in x.buffers for x in made.steps)
 
 
 @pytest.mark.parametrize("kind", ["plain", "masked"])

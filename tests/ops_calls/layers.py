@@ -29,8 +29,8 @@ def gates(count: int, **more: Arguments) -> Arguments:
 LSTM = gates(4, weights_peephole=array(1, 1, 3, 4), weights_projection=array(1, 1, 4, 4))
 
 CALLS: dict[str, Arguments] = {
-    "attention": ATTENTION,
-    "attention_gradient": {"dy": HEADS, **ATTENTION},
+    "attention": {**ATTENTION, "return_logsumexp": True},
+    "attention_gradient": {"dy": HEADS, **ATTENTION, "logsumexp": array(1, 2, 3, 1)},
     "batch_norm": {"x": ROWS, **AFFINE, "mean": COLUMN, "variance": COLUMN, **MAP},
     "batch_norm_gradient": {
         "dy": PLANES, "x": PLANES, "scale": array(4), "mean": array(4), "variance": array(4), "epsilon": 1e-5,

@@ -164,6 +164,7 @@ def gradients() -> Iterator[Description]:
         yield dnn.LRNBackward("lrn_across_channels", *(t(2, 16, 5, 5, tag=tag),) * 3)
     yield dnn.ResamplingBackward("linear", t(1, 16, 3, 3, 3, tag="acdeb"), t(1, 16, 6, 6, 6, tag="acdeb"))  # by axes
     yield dnn.AttentionBackward(*(t(1, 2, 9, 8),) * 7, causal=True)
+    yield dnn.AttentionBackward(*(t(1, 2, 9, 8),) * 7, logsumexp=t(1, 2, 9, 1))
     yield from (dnn.SoftmaxBackward("log", tensor, tensor, tensor, 1) for tensor in (plain, image, blocked))
     for tag in ("acdb", "abcd"):
         src, dst, indices = t(2, 16, 9, 9, tag=tag), t(2, 16, 4, 4, tag=tag), t(2, 16, 4, 4, tag=tag, dtype=dnn.s32)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.definitions.softmax import attention
+from asmdnn.definitions.softmax import attention, attention_sums
 from tests.support.plans import emulate_plan, proved_desc
 from tests.support.tuning import tuned
 
@@ -55,6 +55,56 @@ def test_forms(isa: str, case: tuple[int, ...], masked: str, causal: bool) -> No
         engine = dnn.Engine(isa=isa, threads=2)
         found = dnn.ops.attention(query, key, value, mask, causal=causal, scale=0.5, engine=engine)
     np.testing.assert_allclose(found, wanted(query, key, value, mask, 0.5, causal), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", ["none", "rows", "one"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_logsumexp(isa: str, case: tuple[int, ...], masked: str, causal: bool) -> None:
+    """Left beside the result, for any number of threads the same."""
+    n, heads, _, rows, keys, *_ = case
+    if causal and keys < rows:
+        return
+    dims = {"rows": (1, heads, rows, 1), "one": (1, 1, 1, 1)}
+    query, key, value = tensors(case)
+    mask = numbers(*dims[masked], seed=3) if masked in dims else None
+    kept = []
+    with tuned("attention", most_rows=16):
+        for threads in (1, 2, 3):
+            engine = dnn.Engine(isa=isa, threads=threads)
+            words: Any = {"causal": causal, "scale": 0.5, "return_logsumexp": True, "engine": engine}
+            found, sums = dnn.ops.attention(query, key, value, mask, **words)
+            kept.append(sums)
+    np.testing.assert_allclose(found, wanted(query, key, value, mask, 0.5, causal), 1e-4, 1e-5)
+    hidden = causal & (np.arange(keys) > np.arange(rows)[:, None] + keys - rows)
+    bias = np.where(hidden, -np.inf, 0.0 if mask is None else mask)
+    exact, room = attention_sums(query.astype(float), key.astype(float), 0.5, bias)
+    assert sums.shape == (n, heads, rows, 1)
+    assert (np.abs(kept[0] - exact) <= room).all()
+    assert kept[0].tobytes() == kept[1].tobytes() == kept[2].tobytes()
+
+
+def test_logsumexp_of_rows_apart_and_of_none(isa: str) -> None:
+    """Where its rows lie in front of heads; of rows that see no key it is NaN, as their results.  Without values there
+    is none."""
+    names = "query", "key", "value"
+    given = {name: dnn.Memory.from_array(x) for name, x in zip(names, tensors(CASES[1]), strict=True)}
+    descs = [memory.desc for memory in given.values()]
+    mask = dnn.Memory.from_array(np.full((1, 1, 40, 1), -np.inf, np.float32))
+    mask.array[:39] = 0
+    dst, sums = dnn.Memory(plain(np.empty((2, 4, 40, 8)))), dnn.Memory(dnn.MemoryDesc((2, 4, 40, 1), dnn.f32, "acbd"))
+    words: Any = {"mask": mask.desc, "logsumexp": sums.desc}
+    pd = proved_desc(dnn.AttentionForward(INFERENCE, *descs, dst.desc, **words), engine=dnn.Engine(isa=isa))
+    assert pd.implementation == f"attention:{isa}"
+    assert pd.plan.outputs == ("dst", "logsumexp")
+    dnn.Primitive(pd).execute(**given, mask=mask, dst=dst, logsumexp=sums)
+    exact, room = attention_sums(*(given[name].numpy().astype(float) for name in ("query", "key")), 16**-0.5)
+    assert (np.abs(sums.numpy() - exact)[:, :, :39] <= room[:, :, :39]).all()
+    assert np.isnan(sums.numpy()[:, :, 39]).all()
+    assert np.isnan(dst.numpy()[:, :, 39]).all()
+    empty = dnn.MemoryDesc((2, 2, 70, 0), dnn.f32, "abcd"), dnn.MemoryDesc((2, 4, 40, 0), dnn.f32, "abcd")
+    with pytest.raises(dnn.Unimplemented, match="value has no elements: leave out logsumexp"):
+        dnn.primitive_desc(dnn.AttentionForward(INFERENCE, *descs[:2], *empty, logsumexp=sums.desc))
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -242,6 +292,15 @@ def test_emulated_bf16() -> None:
     pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core_bf16", threads=1, machine="zen3"))
     emulate_plan(pd.plan, {**given, "dst": dst})
     np.testing.assert_allclose(dst.numpy(), wanted(query, key, value, None, 5**-0.5, False), 0, 2.0**-7)
+
+
+def test_a_logsumexp_asks_for_rows_of_f32(planned_isa: str) -> None:
+    """Also where bf16 is multiplied."""
+    desc, sums = dnn.MemoryDesc((2, 4, 40, 17), dnn.bf16, "abcd"), dnn.MemoryDesc((2, 4, 40, 1), dnn.f32, "abcd")
+    forward = dnn.AttentionForward(dnn.PropKind.forward_training, desc, desc, desc, desc, logsumexp=sums)
+    for level in (planned_isa, "avx512_core_bf16"):
+        pd = proved_desc(forward, engine=dnn.Engine(isa=level, machine="zen3"))
+        assert pd.implementation == f"reorder+attention:{level.removesuffix('_bf16')}"
 
 
 def test_integers_are_refused() -> None:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import asmdnn as dnn
 from asmdnn import ops
+from asmdnn.definitions.reduction import log_sum_exp
 from asmdnn.definitions.softmax import attention, attention_gradient
 from tests.primitives.conv_case import layout
 from tests.primitives.gradient_case import check, proved
@@ -20,7 +22,8 @@ CASES: tuple[Any, ...] = (  # images, heads, groups, rows, keys, d, e; mask's di
 NAMES = ("query", "key", "value")
 
 
-def case(of: Any, tag: str = "abcd") -> Any:
+def case(of: Any, tag: str = "abcd", left: bool = False) -> Any:
+    """left: the forward pass has left the logsumexp of rows."""
     n, heads, groups, rows, keys, d, e, mask, causal = of
     random = np.random.default_rng(8)
     dims = {"query": (n, heads, rows, d), "key": (n, groups, keys, d), "value": (n, groups, keys, e),
@@ -28,11 +31,15 @@ def case(of: Any, tag: str = "abcd") -> Any:
     arrays = {name: random.normal(size=size).astype(np.float32) for name, size in dims.items()}
     tensors = {name: layout(size, tag if name != "mask" else "abcd") for name, size in dims.items()}
     results = {f"diff_{name}": layout(dims[name], tag) for name in NAMES}
-    desc = dnn.AttentionBackward(**tensors, **results, causal=causal)
     added = arrays.get("mask", np.zeros((1, 1, 1, 1))).astype(float)
     if causal:
         added = added + np.where(np.arange(keys) > np.arange(rows)[:, None] + keys - rows, -np.inf, 0.0)
     operands = [arrays[name].astype(float) for name in (*NAMES, "diff_dst")]
+    if left:
+        scores = operands[0] @ operands[1].repeat(heads // groups, 1).swapaxes(2, 3) * d**-0.5 + added
+        arrays["logsumexp"] = log_sum_exp(scores, (3,), True).astype(np.float32)
+        tensors["logsumexp"] = layout((n, heads, rows, 1), tag)
+    desc = dnn.AttentionBackward(**tensors, **results, causal=causal)
     found = attention_gradient(*operands, d**-0.5, added)  # type: ignore[call-arg, arg-type, misc]
     wanted = dict(zip(results, found, strict=True))
     sums = rows * heads // groups + keys + d + e
@@ -52,6 +59,52 @@ def test_formats(isa: str, tag: str) -> None:
     desc, arrays, wanted, room = case(CASES[1], tag)
     pd = check(desc, arrays, wanted, isa, room)
     assert pd.implementation == f"{'reorder+' * (tag == 'abdc')}attention:{isa}"
+
+
+@pytest.mark.parametrize("of", CASES, ids=str)
+def test_from_the_logsumexp(isa: str, of: Any) -> None:
+    """Probabilities are one function of the scores: no maxima and no sums of rows are found."""
+    desc, arrays, wanted, room = case(of, left=True)
+    pd = check(desc, arrays, wanted, isa, room)
+    assert pd.implementation == f"attention:{isa}"
+    names = [spec.name for phase in pd.plan.phases for spec in phase.kernels]
+    assert not any("softmax_" in name for name in names)
+    assert any("map_" in name for name in names)
+
+
+def test_a_logsumexp_whose_rows_are_apart(isa: str) -> None:
+    desc, arrays, wanted, room = case(CASES[1], "acbd", left=True)
+    assert check(desc, arrays, wanted, isa, room).implementation == f"attention:{isa}"
+
+
+@pytest.mark.parametrize(("kind", "unit"), [(ml_dtypes.bfloat16, 2.0**-8), (np.float16, 2.0**-11)], ids=str)
+@pytest.mark.parametrize("left", [False, True])
+def test_types(isa: str, kind: Any, unit: float, left: bool) -> None:
+    """All is computed in f32, and rounded once, but for the logsumexp of the same numbers."""
+    random, engine = np.random.default_rng(10), dnn.Engine(isa=isa, machine="zen3")
+    dims = (2, 4, 37, 20), (2, 2, 53, 20), (2, 2, 53, 24), (2, 4, 37, 24)
+    query, key, value, dy = (random.uniform(-1, 1, size).astype(kind) for size in dims)
+    sums = None
+    if left:
+        result, sums = ops.attention(query, key, value, causal=True, return_logsumexp=True, engine=engine)
+        assert result.dtype == kind
+        assert sums.dtype == np.float32
+    found = ops.attention_gradient(dy, query, key, value, causal=True, logsumexp=sums, engine=engine)
+    future = np.where(np.arange(53) > np.arange(37)[:, None] + 16, -np.inf, 0.0)
+    wanted = attention_gradient(*(x.astype(float) for x in (query, key, value, dy)), 20**-0.5, future)
+    for result, values in zip(found, wanted, strict=True):
+        assert result.dtype == kind
+        room = unit * np.abs(values) + 2.0**-24 * 200 * np.abs(values).max()
+        assert (np.abs(result.astype(float) - values) <= room).all()
+
+
+def test_types_that_differ(isa: str) -> None:
+    """Operands are converted where they are packed or copied, and results where they are done."""
+    x, narrow = layout((1, 2, 9, 8), "abcd"), dnn.MemoryDesc((1, 2, 9, 8), dnn.bf16, "abcd")
+    pd = proved(dnn.AttentionBackward(narrow, x, narrow, x, x, narrow, x), isa)
+    assert pd.implementation == f"reorder+attention:{isa}"
+    copies = {name for name in pd.plan.scratch_bytes if "copy" in name}
+    assert copies == {"copy of query", "copy of diff_key"}
 
 
 def test_any_format(isa: str) -> None:
@@ -103,8 +156,12 @@ def test_mistakes() -> None:
         dnn.AttentionBackward(x, few, few, x, x, few, few, causal=True)
     with pytest.raises(dnn.Unimplemented, match="a gradient has no post-ops"):
         dnn.primitive_desc(dnn.AttentionBackward(*[x] * 7), dnn.Attr(["relu"]))
-    with pytest.raises(dnn.Unimplemented, match="only f32"):
-        dnn.primitive_desc(dnn.AttentionBackward(*[dnn.MemoryDesc(x.dims, dnn.bf16, "abcd")] * 7))
+    with pytest.raises(dnn.Unimplemented, match="only f32, bf16, f16"):
+        dnn.primitive_desc(dnn.AttentionBackward(*[dnn.MemoryDesc(x.dims, dnn.s8, "abcd")] * 7))
+    with pytest.raises(dnn.InvalidArguments, match="logsumexp has dims"):
+        dnn.AttentionBackward(*[x] * 7, logsumexp=layout((1, 2, 1, 4), "abcd"))
+    with pytest.raises(dnn.InvalidArguments, match="logsumexp is bf16, it must be f32"):
+        dnn.AttentionBackward(*[x] * 7, logsumexp=dnn.MemoryDesc((1, 2, 4, 1), dnn.bf16, "abcd"))
     with pytest.raises(dnn.Unimplemented, match="query or value has no elements"):
         empty, rest = layout((1, 2, 0, 8), "abcd"), layout((1, 2, 4, 8), "abcd")
         dnn.primitive_desc(dnn.AttentionBackward(empty, rest, rest, empty, empty, rest, rest))
@@ -112,3 +169,5 @@ def test_mistakes() -> None:
         ops.attention_gradient(*[np.zeros((2, 4, 8), np.float32)] * 4)
     with pytest.raises(dnn.InvalidArguments, match="causal"):
         ops.attention_gradient(*[np.zeros((1, 2, 4, 8), np.float32)] * 4, causal=2)  # type: ignore[arg-type]
+    with pytest.raises(dnn.InvalidArguments, match="logsumexp has dims"):
+        ops.attention_gradient(*[np.zeros((1, 2, 4, 8), np.float32)] * 4, logsumexp=np.zeros((1, 2, 4, 8), np.float32))

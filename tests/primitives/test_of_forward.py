@@ -101,6 +101,10 @@ PAIRS: dict[str, tuple[Description, BackwardDesc]] = {
         dnn.AttentionForward(TRAINING, Q, K, K, Q, t(1, 1, 6, 10), 0.5, causal=True),
         dnn.AttentionBackward(Q, K, K, Q, Q, K, K, t(1, 1, 6, 10), 0.5, causal=True),
     ),
+    "attention that leaves sums": (
+        dnn.AttentionForward(TRAINING, Q, K, K, Q, logsumexp=t(*Q.dims[:3], 1)),
+        dnn.AttentionBackward(Q, K, K, Q, Q, K, K, logsumexp=t(*Q.dims[:3], 1)),
+    ),
     "inner product, data": (
         dnn.InnerProductForward(t(4, 32), t(8, 32, tag="any"), t(4, 8), t(8)),
         dnn.InnerProductBackwardData(t(4, 32), t(8, 32, tag="any"), t(4, 8)),

@@ -42,8 +42,9 @@ def fuller() -> Iterator[Description]:
     yield dnn.LayerNormBackward(
         rows, rows, rows, row, row, scale=of_channels, diff_scale=of_channels, diff_shift=of_channels
     )
-    yield dnn.AttentionForward(INFERENCE, heads, heads, heads, heads, mask, 0.5, True)
-    yield dnn.AttentionBackward(*(heads,) * 7, mask=mask, scale=0.5, causal=True)
+    sums = t(1, 2, 3, 1)
+    yield dnn.AttentionForward(INFERENCE, heads, heads, heads, heads, mask, 0.5, True, sums)
+    yield dnn.AttentionBackward(*(heads,) * 7, mask=mask, scale=0.5, causal=True, logsumexp=sums)
     yield dnn.SoftmaxForward(INFERENCE, "accurate", t(2, 3), t(2, 3), 1, t(1, 3), 0.5)
     yield dnn.Reorder(t(2, 3), t(2, 3, dtype=dnn.s8), compensation=1)
 

@@ -5,12 +5,13 @@ and of values (n, groups, keys, e).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.bench import typed
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
 from asmdnn.bench.drivers.softmax import ALGS
@@ -18,13 +19,14 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.values import joined
 from asmdnn.bench.words import Option, Settings, data_type, direction, one_of, tag
-from asmdnn.definitions.softmax import attention, attention_error, attention_gradient
+from asmdnn.definitions.softmax import attention, attention_error, attention_gradient, attention_sums
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.records import dataclass
 
 TRANSPOSED = (0, 1, 3, 2)  # keys as rows, which descriptions have
 # Whether a mask's dims are those of the scores, by its name.
 BUFFERS = {"buffer": (1, 1, 1, 1), "buffer_1d": (0, 0, 0, 1), "buffer_2d": (0, 0, 1, 1)}
+SUMS = "logsumexp"
 CAUSAL = ("causal_top_left", "causal_bottom_right")
 BF16_ROUNDOFF = 2.0**-9  # of probabilities, which sum up to 1, where a level multiplies bf16
 TYPES = ("f32", "bf16", "f16")
@@ -42,6 +44,7 @@ class SdpaSettings(Settings):
     mask: str = "none"
     mdt: str = "f32"
     scale: str = "library"
+    stats: str = "none"
 
 
 SdpaCase = Case[SdpaSettings, DimsProblem]
@@ -49,6 +52,12 @@ SdpaCase = Case[SdpaSettings, DimsProblem]
 
 def plain(dims: tuple[int, ...], dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
     return dnn.MemoryDesc(dims, dtype, "abcd"[: len(dims)])
+
+
+def together(found: Sequence[tuple[Array, Array]]) -> Answer:
+    """Of several results, with their errors."""
+    values, errors = zip(*found, strict=True)
+    return Answer(joined(values), joined(errors), "numpy")
 
 
 class SdpaWork(TensorWork):
@@ -83,6 +92,9 @@ class SdpaWork(TensorWork):
         if settings.mask in BUFFERS:
             has = zip(BUFFERS[settings.mask], self.scores, strict=True)
             self.descs["mask"] = plain(tuple(size if dim else 1 for dim, size in has))
+        self.keeps = settings.stats != "none"
+        if self.keeps:
+            self.descs[SUMS] = plain((*query[:3], 1))
         seen = math.prod(self.scores) * (1 - query[2] / key[3] / 2 if self.is_causal else 1)
         self.flops = int(2 * seen * (query[3] + value[3]))
         scale = 0.0 if settings.scale == "library" else self.depth**-0.5  # the same for each way to say it
@@ -91,6 +103,7 @@ class SdpaWork(TensorWork):
     def describe_as(self, scale: float) -> None:
         """Make the description of the tensors."""
         kind = PROP_KINDS[self.settings.dir]
+        self.results = ("dst", SUMS) if self.keeps else ("dst",)
         self.desc = dnn.AttentionForward(kind, **self.descs, scale=scale, causal=self.is_causal)
 
     def added(self, data: Data) -> Array | float:
@@ -104,6 +117,11 @@ class SdpaWork(TensorWork):
     def answer(self, data: TensorData) -> Answer:
         query, key, value = (self.real(data, name) for name in ("query", "key", "value"))
         values = attention(query, key, value, self.depth**-0.5, self.added(data))
+        if self.keeps:
+            sums, error = attention_sums(query, key, self.depth**-0.5, self.added(data))
+            kind, of_dst = self.descs["dst"].dtype, np.full_like(values, attention_error(query, key))
+            found = [typed.narrowed(values, of_dst, kind), (sums, error)]
+            return together(found)
         of_bf16 = {self.descs[name].dtype for name in ("query", "key", "value")} == {dnn.bf16}
         return self.judged(data, values, attention_error(query, key) + BF16_ROUNDOFF * of_bf16)
 
@@ -120,7 +138,7 @@ class SdpaGradientWork(SdpaWork):
         descs = dict(self.descs)
         descs["diff_dst"] = descs.pop("dst")
         for name in ("query", "key", "value"):
-            descs[f"diff_{name}"] = plain(descs[name].dims)
+            descs[f"diff_{name}"] = plain(descs[name].dims, descs[name].dtype)
         self.descs, self.flops = descs, self.flops * 5 // 2
         self.desc = dnn.AttentionBackward(**descs, scale=scale, causal=self.is_causal)
 
@@ -130,7 +148,19 @@ class SdpaGradientWork(SdpaWork):
         values = attention_gradient(query, key, value, d, *numbers)
         sizes = attention_gradient(np.abs(query), np.abs(key), np.abs(value), np.abs(d), *numbers)
         room = attention_error(query, key) * sum(query.shape[2:]) * max(float(np.abs(x).max()) for x in sizes)
-        return Answer(joined(values), np.full(sum(x.size for x in values), room), "numpy")
+        kinds = (self.descs[name].dtype for name in self.results)
+        found = [typed.narrowed(x, np.full_like(x, room), kind) for x, kind in zip(values, kinds, strict=True)]
+        return together(found)
+
+    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
+        """The logsumexp of the forward pass, too."""
+        arrays = dict(super().sources(random, exact))
+        if self.keeps:
+            data = TensorData(arrays, exact)
+            numbers = self.depth**-0.5, self.added(data)
+            sums, _ = attention_sums(self.real(data, "query"), self.real(data, "key"), *numbers)
+            arrays[SUMS] = sums.astype(np.float32)
+        return arrays
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         raise Unimplemented("oneDNN has no gradient of attention")
@@ -228,6 +258,7 @@ def _types(word: str) -> str:
 def _title(case: SdpaCase) -> str:
     settings = case.settings
     words = [settings.dt] * (settings.dt != "f32") + [settings.mask] * (settings.mask != "none")
+    words += [settings.stats] * (settings.stats != "none")
     return " ".join([":".join("x".join(map(str, dims)) for dims in case.problem.tensors), *words])
 
 
@@ -245,6 +276,8 @@ DRIVER = Driver(
         "mask": Option("mask", one_of("none", *BUFFERS, *CAUSAL),
                        f"none (default), {', '.join((*BUFFERS, *CAUSAL))}", True),
         "mdt": Option("mdt", data_type("f32"), "data type of the mask: f32", True),
+        "stats": Option("stats", one_of("none", SUMS),
+                        "logsumexp: left by the forward pass, read by BWD_DW; none (default)", True),
         "scale": Option("scale", one_of("library", "mul", "div"),
                         "who says 1 / sqrt(d): library (default), mul or div", True),
     },

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from asmdnn.generators.functions.chain import compose, operands_of
+from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import Rows
 from asmdnn.generators.functions.rows import F32_TYPES, Vectors, Walk
@@ -17,10 +18,11 @@ from asmdnn.generators.functions.softmax_programs import (
 from asmdnn.generators.functions.softmax_shape import SoftmaxShape
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
-from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import storing_element
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.types import F32_BYTES
 
 INFINITY = float("inf")
 ACCUMULATORS = 4
@@ -142,6 +144,8 @@ class SoftmaxOfLongRows(Rows):
         self.maximum()
         self.v.asm.role("exponentials")
         total = self.exponentials()
+        if self.spec.logsumexp:
+            self.leave_logsumexp(total, self.spec.logsumexp)
         if self.spec.log:
             (total,) = self.apply(log_program(), [[total]])
         else:
@@ -213,6 +217,18 @@ class SoftmaxOfLongRows(Rows):
         self.walk.each(self.at_once, "exponentials", some)
         self.combined(total, [total], v.add)
         return total  # type: ignore[no-any-return]
+
+    def leave_logsumexp(self, total: Register, where: Operand) -> None:
+        """The largest element and the logarithm of the sum, which every lane has."""
+        v = self.v
+        copy = v.registers.take("sum")
+        v.move(copy, total)
+        (found,) = self.apply(log_program(), [[copy]])
+        with v.registers.taken("most") as most:
+            v.broadcast(most, self.limit)
+            v.add(found, found, most)
+        v.asm.VMOVSS(mem(self.operands.register(where.argument), size=F32_BYTES), found.xmm)
+        v.registers.free(found)
 
     def add_up(self, x: Sequence[Register]) -> None:
         """x[0] = the sum, by halves: long rows have fewer sums in a row, whose errors add up."""

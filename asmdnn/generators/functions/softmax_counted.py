@@ -79,7 +79,7 @@ class CountedSoftmaxSpec(SoftmaxShape):
 
 def is_countable(shape: SoftmaxShape) -> bool:
     """Whether such a softmax can be counted."""
-    plain = shape.types == F32_TYPES and not shape.after and not shape.log
+    plain = shape.types == F32_TYPES and not shape.after and not shape.log and shape.logsumexp is None
     return plain and not operands_of(shape.before) and rows_held(shape.isa, shape.elements) > 0
 
 

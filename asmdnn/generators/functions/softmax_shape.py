@@ -3,7 +3,7 @@
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.chain import names_of_operands, operands_of, words_of
-from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.generators.functions.row_code import steps_of
 from asmdnn.generators.functions.rows import F32_TYPES, operands_touched, rows_touched, words_of_types
 from asmdnn.isa.elements import size_of
@@ -16,7 +16,8 @@ SRC, DST = range(2)
 class SoftmaxShape:
     """Rows of src and dst, what comes before and after, and whether the logarithm is asked for.
 
-    types: of src, which converts alone, and dst.
+    types: of src, which converts alone, and dst.  logsumexp: where that of each row is left, an element, if it is; rows
+    alone do, after all operands.
     """
 
     isa: str
@@ -28,6 +29,7 @@ class SoftmaxShape:
     after: tuple[PostOp, ...] = ()
     log: bool = False
     types: tuple[str, str] = F32_TYPES
+    logsumexp: Operand | None = None
 
     @property
     def keeps(self) -> bool:
@@ -41,7 +43,8 @@ class SoftmaxShape:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        return ("src", "dst", *names_of_operands((*self.before, *self.after)))
+        names = names_of_operands((*self.before, *self.after))
+        return ("src", "dst", *names, *["logsumexp"] * (self.logsumexp is not None))
 
     @property
     def row_bytes(self) -> tuple[int, int]:
@@ -51,7 +54,7 @@ class SoftmaxShape:
     @property
     def steps(self) -> dict[int, int]:
         """Of operands, from row to row."""
-        return steps_of(operands_of((*self.before, *self.after)))
+        return steps_of([*operands_of((*self.before, *self.after)), self.logsumexp])
 
     def named(self, size: str) -> str:
         """The name of a kernel of that size."""
@@ -66,4 +69,6 @@ class SoftmaxShape:
         dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements, of_dst)
         operands = (operands_touched(chain, self.rows, self.elements) for chain in (self.before, self.after))
         read = dict.fromkeys((*src, *(found for ranges in operands for found in ranges)))
-        return Footprint(tuple(read), dst, rereads=rereads)
+        sums = self.logsumexp
+        left = rows_touched(sums.argument, self.rows, sums.row_bytes, 1) if sums else ()
+        return Footprint(tuple(read), (*dst, *left), rereads=rereads)

@@ -14,6 +14,7 @@ import numpy as np
 
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.moves import permutation
 from asmdnn.network.operators.normalisation import softmax_axes
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import StaticGraph, needed
@@ -160,6 +161,9 @@ class Attended:
         """Keys as rows: what was transposed, or another view of them."""
         shape = self.shape(name)
         order = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
+        maker = self.makers.get(name)
+        if maker is not None and maker.key == "Transpose" and permutation(maker, len(shape)) == order:
+            return maker.inputs[0]
         self.values[made] = Value((*shape[:-2], shape[-1], shape[-2]), np.dtype(np.float32))
         nodes.append(
             Node("Transpose", (name,), (made,), attributes={"perm": order}, name="", domain="", opset=VIEWS_OPSET)

@@ -101,7 +101,7 @@ def maxima_of(steps: Steps, node: Node) -> Place | None:
         for other in steps.graph.nodes
         if other.key == "MaxPool" and other.inputs[0] == node.inputs[0] and other.attributes == node.attributes
     )
-    return next((steps.maxima[name] for name in same if name in steps.maxima), None)
+    return next((steps.left[name] for name in same if name in steps.left), None)
 
 
 def made(steps: Steps, argument: str) -> Place:

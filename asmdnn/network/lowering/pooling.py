@@ -93,7 +93,7 @@ def add_with_places(steps: Steps, group: Group, desc: PoolingForward, source: Pl
     indices = MemoryDesc(dst.dims, places_of(desc.kernel), strides=dst.strides, inner_blocks=dst.inner_blocks)
     desc = replace(desc, dst=dst, indices=indices)
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result, "indices": ""})
-    steps.maxima[group.result] = Place(steps.steps[-1].buffers["indices"], indices)
+    steps.left[group.result] = Place(steps.steps[-1].buffers["indices"], indices)
 
 
 def places_of(kernel: Sequence[int]) -> DataType:

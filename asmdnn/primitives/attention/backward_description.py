@@ -17,9 +17,10 @@ class AttentionBackward(BackwardDesc):
         dP = diff_dst value^T,   dS = P * (dP - sum of P * dP over a row) * scale
         diff_query = dS key,   diff_key = dS^T query,   diff_value = P^T diff_dst
 
-    query, key, value, mask, scale, causal: those of `AttentionForward`; P is computed anew.  diff_dst: dst's dims;
-    diff_query, diff_key, diff_value: those of query, key and value, where heads of a group add up.  All are
-    f32.  A mask has no gradient.  Raises InvalidArguments.
+    query, key, value, mask, scale, causal: those of `AttentionForward`; P is computed anew.  logsumexp: what the
+    forward pass has left: then P is one function of the scores, else of their maxima and sums.  diff_dst: dst's dims;
+    diff_query, diff_key, diff_value: those of query, key and value, where heads of a group add up.  Types may differ;
+    all is computed in f32.  A mask has no gradient.  Raises InvalidArguments.
     Source: Dao et al., FlashAttention, 2022, algorithm 4.
     """
 
@@ -35,6 +36,7 @@ class AttentionBackward(BackwardDesc):
     mask: MemoryDesc | None = None
     scale: float = 0.0
     causal: bool = False
+    logsumexp: MemoryDesc | None = None
 
     def __post_init__(self) -> None:
         check_descs(self, "query", "key", "value", "diff_dst")
@@ -45,7 +47,7 @@ class AttentionBackward(BackwardDesc):
     def forward(self) -> AttentionForward:
         """The forward pass, whose result lies as diff_dst.  Raises InvalidArguments."""
         tensors = self.query, self.key, self.value, self.diff_dst, self.mask
-        return AttentionForward(PropKind.forward_training, *tensors, self.scale, self.causal)
+        return AttentionForward(PropKind.forward_training, *tensors, self.scale, self.causal, self.logsumexp)
 
     @property
     def prop_kind(self) -> PropKind:

@@ -1,9 +1,11 @@
 """The plan of backward attention: all heads that share keys are one group of records, whose scores stay in L2.
 
 1. Keys, turned and as they are, and turned values are packed, as products read them fastest.
-2. For a block of rows of a head: probabilities as in the forward pass; their gradients, a product; those of scores, by
-   the kernel of softmax's gradient, in place; then dQ of the block, and its shares in dK and dV, which the first block
-   of a group writes and every other one adds to.
+2. For a block of rows of a head: probabilities as in the forward pass, or by the logsumexp that it has left; their
+   gradients, a product; those of scores, by the kernel of softmax's gradient, in place; then dQ of the block, and its
+   shares in dK and dV, which the first block of a group writes and every other one adds to.
+
+Rows are f32 where products take them: others are copied, and keys and values become f32 as they are packed.
 
 So dK and dV are sums in the order of heads and rows, for any number of threads, which share images and groups.
 """
@@ -25,8 +27,9 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, group_of, steps_of
 from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attention.backward_description import AttentionBackward
-from asmdnn.primitives.attention.probabilities import SCORES
-from asmdnn.primitives.attention.schedule import FUTURE, KEYS, AttentionPlan, RowBlock, as_read, part_of, stride
+from asmdnn.primitives.attention.probabilities import SCORES, Recomputed
+from asmdnn.primitives.attention.schedule import FUTURE, KEYS, AttentionPlan, RowBlock
+from asmdnn.primitives.attention.tensors import SUMS, as_read, part_of, stride
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.post_ops import Sum
 from asmdnn.primitives.core.engine import Engine
@@ -36,14 +39,15 @@ from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.row_gradients.schedule import cost
-from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.formats import of_type, row_major
 from asmdnn.records import replace
-from asmdnn.types import F32_BYTES, f32
+from asmdnn.types import F32_BYTES, FLOAT_NAMES, f32
 
 KEY_ROWS, VALUES, GRADIENTS = "packed rows of keys", "packed values", "gradients of scores"
 OUTPUTS = ("diff_query", "diff_key", "diff_value")
-INPUTS = ("query", "key", "value", "diff_dst", "mask")
-OF_ROWS = ("query", "diff_dst", "diff_query", "mask")  # tensors that a block has rows of
+INPUTS = ("query", "key", "value", "diff_dst", "mask", SUMS)
+OF_ROWS = ("query", "diff_dst", "diff_query", "mask", SUMS)  # tensors that a block has rows of
+PLACED = ("mask", SUMS)  # of these softmax_step has said where rows of a block begin
 
 
 @implementation("attention", f32_level)
@@ -53,13 +57,14 @@ def plan(desc: AttentionBackward, attr: Attr, engine: Engine) -> Plan:
     asked = {name: getattr(desc, name) for name in (*INPUTS, *OUTPUTS) if getattr(desc, name) is not None}
     passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
     for name in OUTPUTS:
-        check_tensors(passed, name)
+        check_tensors(passed, name, FLOAT_NAMES)
     implementation = f"attention:{f32_level(engine.isa)}"
     if 0 in (*desc.query.dims, *desc.value.dims):
         if any(passed[name].nelems() for name in OUTPUTS):
             raise Refused("query or value has no elements, of which there are no sums")
         return Assembly(engine.tuning, engine.isa).plan(implementation, passed, OUTPUTS)
-    tensors = {name: as_read(t, multiplied=name in ("query", "diff_dst")) for name, t in passed.items()}
+    computed = {name: t if name in ("key", "value") else of_type(t, f32) for name, t in passed.items()}
+    tensors = {name: as_read(t, multiplied=name in ("query", "diff_dst")) for name, t in computed.items()}
     made = BackwardPlan(desc, tensors, engine).plan(implementation)
     return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
@@ -72,6 +77,8 @@ class BackwardPlan(AttentionPlan):
     def __init__(self, desc: AttentionBackward, tensors: Mapping[str, MemoryDesc], engine: Engine) -> None:
         super().__init__(desc.forward(), {**tensors, "dst": tensors["diff_dst"]}, F32, engine)
         self.tensors = tensors
+        if SUMS in tensors:
+            self.softmax = Recomputed(engine, desc.scale, self.score_row, f32)
 
     def plan(self, name: str) -> Plan:
         packed = self.packed()
@@ -161,10 +168,10 @@ class BackwardPlan(AttentionPlan):
         for i, view in enumerate(step.views):
             if view.buffer in self.tensors:
                 tensor = self.tensors[view.buffer]
-                at = 0 if view.buffer == "mask" else tensor.offset0  # softmax_step has that of a mask, and its rows
+                at = 0 if view.buffer in PLACED else tensor.offset0
                 if view.buffer in OF_ROWS:
                     at += head * stride(tensor, 1)
-                    at += 0 if view.buffer == "mask" else block.begin * tensor.strides[2]
+                    at += 0 if view.buffer in PLACED else block.begin * tensor.strides[2]
                 records[:, 1 + i] += F32_BYTES * at
         return replace(step, records=records)
 

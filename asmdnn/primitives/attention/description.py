@@ -1,5 +1,7 @@
 """Attention: dst = softmax(query key^T * scale + mask) value, for every head."""
 
+from typing import Any
+
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
@@ -7,9 +9,18 @@ from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind, finite
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
-from asmdnn.types import PropKind
+from asmdnn.types import PropKind, f32
 
 NDIMS = 4
+
+
+def check_logsumexp(desc: Any) -> None:
+    """Raise InvalidArguments unless the logsumexp of a description of attention is f32, one for each row of a head."""
+    if desc.logsumexp is None:
+        return
+    check_tensor("logsumexp", desc.logsumexp, (*desc.query.dims[:3], 1))
+    if desc.logsumexp.dtype != f32:
+        raise InvalidArguments(f"logsumexp is {desc.logsumexp.dtype}, it must be f32")
 
 
 @exact
@@ -21,6 +32,8 @@ class AttentionForward:
     groups divides heads, and g = h / (heads / groups): grouped-query attention (Ainslie et al. 2023); usually they are
     equal.  mask: every dim is that of (n, heads, rows, keys) or 1; None adds nothing.  scale: of the scores; 0 means
     1 / sqrt(d).  causal: row i sees keys up to i + keys - rows only, so that the last row sees all.
+    logsumexp: f32 (n, heads, rows, 1), left for `AttentionBackward`: log of the sum of e^score of each row, with scale
+    and mask; None leaves nothing.
     Source: Vaswani et al. 2017; torch's scaled_dot_product_attention.  Raises InvalidArguments.
     """
 
@@ -32,6 +45,7 @@ class AttentionForward:
     mask: MemoryDesc | None = None
     scale: float = 0.0
     causal: bool = False
+    logsumexp: MemoryDesc | None = None
 
     def __post_init__(self) -> None:
         check_prop_kind(self.prop_kind, FORWARD)
@@ -56,6 +70,7 @@ class AttentionForward:
             )
         if self.causal and keys < rows:
             raise InvalidArguments(f"causal attention of {rows} rows needs as many keys, not {keys}")
+        check_logsumexp(self)
         object.__setattr__(self, "scale", finite("AttentionForward.scale", self.scale) or d**-0.5)
 
     def letters(self, _: str, tensor: MemoryDesc) -> str:
@@ -69,4 +84,5 @@ class AttentionForward:
             if desc is not None
         )
         more = [*(f"mask {words}" for words in mask), *["causal"] * bool(self.causal)]
+        more += ["logsumexp"] * (self.logsumexp is not None)
         return f"attention of {query}, {key}, {value} to {dst}" + "".join(f", {m}" for m in more)

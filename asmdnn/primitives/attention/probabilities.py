@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_parts import ROWS, SoftmaxPartsSpec
@@ -16,6 +17,7 @@ from asmdnn.planning.steps import StepRecords
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import Binary
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.elementwise.schedule import cost as elementwise_cost
 from asmdnn.primitives.softmax.schedule import cost
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES, DataType, f32
@@ -37,7 +39,8 @@ class Mask:
 class Softmax:
     """Probabilities, of the type that is multiplied, take the place of scores, in rows of `row` elements.
 
-    scratch: bytes of a row in each buffer.  result: what the second product reads.
+    scratch: bytes of a row in each buffer.  result: what the second product reads.  Kernels may leave the logsumexp of
+    rows, too.
     """
 
     result = SCORES
@@ -56,13 +59,13 @@ class Softmax:
         """Where it finds src, and what that takes."""
         return {"src": self.result}
 
-    def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...]) -> tuple[KernelSpec, int]:
+    def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...], sums: Operand | None) -> tuple[KernelSpec, int]:
         """Of some rows, and its expected cycles."""
         scaling = EltwiseOp("linear", self.scale, 0.0, 1.0)
         src_row, dst_row = self.rows_bytes
         spec = SoftmaxSpec(
             isa=f32_level(self.engine.isa), rows=rows, elements=keys, src_row_bytes=src_row, dst_row_bytes=dst_row,
-            before=(scaling, *masks),
+            before=(scaling, *masks), logsumexp=sums,
         )  # fmt: skip
         return spec, cost(spec, self.engine.tuning.softmax)
 
@@ -71,23 +74,23 @@ class Softmax:
         """Of scores, and of what is made of them."""
         return F32_BYTES * self.row, self.dtype.size_bytes * self.row
 
-    def step(self, rows: int, keys: int, masks: Sequence[Mask]) -> StepRecords:
-        """All rows of a block, some in each record."""
-        added = tuple(
-            BinaryOp("add", Operand(argument, mask.row_bytes, 0, mask.is_one))
-            for argument, mask in enumerate(masks, self.first_operand)
-        )
+    def step(self, rows: int, keys: int, masks: Sequence[Mask], sums: Mask | None = None) -> StepRecords:
+        """All rows of a block, some in each record.  sums: where the logsumexp of rows lie, if they are kept."""
+        beside = [*masks, *([sums] if sums else [])]
+        operands = [Operand(i, x.row_bytes, 0, x.is_one) for i, x in enumerate(beside, self.first_operand)]
+        added = tuple(BinaryOp("add", operand) for operand in operands[: len(masks)])
+        last = operands[-1] if sums else None
         some = self.engine.tuning.elementwise.most_rows
         specs: dict[KernelSpec, int] = {}
         records, cycles = [], []
         for first in range(0, rows, some):
             count = min(some, rows - first)
-            spec, taken = self.kernel(count, keys, added)
-            offsets = (mask.start_bytes + first * mask.row_bytes for mask in masks)
+            spec, taken = self.kernel(count, keys, added, last)
+            offsets = (x.start_bytes + first * x.row_bytes for x in beside)
             moved = (first * row_bytes for row_bytes in self.moves)
             records.append([specs.setdefault(spec, len(specs)), *moved, *offsets])
             cycles.append(taken)
-        views = tuple(View(name) for name in (*self.buffers, *(mask.buffer for mask in masks)))
+        views = tuple(View(name) for name in (*self.buffers, *(x.buffer for x in beside)))
         return StepRecords(tuple(specs), np.array(records, np.int64), np.array(cycles, np.int64), views)
 
     @property
@@ -99,6 +102,19 @@ class Softmax:
     def moves(self) -> tuple[int, ...]:
         """Bytes from row to row in each of these."""
         return self.rows_bytes
+
+
+class Recomputed(Softmax):
+    """Probabilities of rows whose logsumexp the forward pass has left: e^(masks(scores * scale) - logsumexp)."""
+
+    def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...], sums: Operand | None) -> tuple[KernelSpec, int]:
+        assert sums is not None
+        src_row_bytes, dst_row_bytes = self.rows_bytes
+        scaling, power = EltwiseOp("linear", self.scale, 0.0, 1.0), EltwiseOp("exp", 0.0, 0.0, 1.0)
+        chain = (scaling, *masks, BinaryOp("sub", sums), power)
+        src = Operand(0, src_row_bytes, 0, False)
+        spec = ElementwiseSpec(f32_level(self.engine.isa), rows, keys, src, dst_row_bytes, chain)
+        return spec, elementwise_cost(spec, self.engine.tuning.elementwise)
 
 
 class SoftmaxInParts(Softmax):
@@ -118,7 +134,8 @@ class SoftmaxInParts(Softmax):
     def places(self) -> dict[str, str]:
         return {"src": ROUNDED, "binary_0": FACTORS}
 
-    def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...]) -> tuple[KernelSpec, int]:
+    def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...], sums: Operand | None) -> tuple[KernelSpec, int]:
+        assert sums is None, "rows that leave their logsumexp are f32"
         level, (src_row, dst_row) = narrowing_level(self.dtype.name, self.engine.isa), self.rows_bytes
         spec = SoftmaxPartsSpec(
             isa=level, rows=rows, elements=keys, src_row_bytes=src_row, dst_row_bytes=dst_row, scale=self.scale,

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from asmdnn.isa.dot import Types, dot_level, multiplied
-from asmdnn.isa.lines import L1_SETS_BYTES, LINE_BYTES
+from asmdnn.isa.dot import Types, dot_level
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -26,21 +25,19 @@ from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.attention.counted import KernelNumbers, counted_product, counted_softmax, fill_vectors
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.probabilities import SCORES, Mask, Softmax, SoftmaxInParts
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
+from asmdnn.primitives.attention.tensors import SUMS, as_read, outputs_of, part_of, passed_of, stride, types_of
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
-from asmdnn.primitives.core.widening import fast_pairs
-from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
-from asmdnn.primitives.shapes.formats import of_type, row_major
+from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import dataclass, replace
-from asmdnn.types import F32_BYTES, FLOAT_NAMES, f32
+from asmdnn.types import F32_BYTES, f32
 
 NAME = "attention"
 KEYS, VALUES, FUTURE = "packed keys", "packed values", "causal mask"
-INPUTS = ("query", "key", "value", "dst", "mask")
 PANEL_COLUMNS = 32  # of any level
 
 
@@ -50,7 +47,9 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     passed = passed_of(desc, attr)
     if 0 in desc.dst.dims:
         name = f"{NAME}:{f32_level(engine.isa)}"
-        return Assembly(engine.tuning, engine.isa).plan(name, passed, ("dst",))
+        if SUMS in passed and passed[SUMS].nelems():
+            raise Refused("value has no elements: leave out logsumexp")
+        return Assembly(engine.tuning, engine.isa).plan(name, passed, outputs_of(passed))
     *better, last = types_of(passed, engine)
     for types in better:
         try:
@@ -58,36 +57,6 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
         except Refused:
             continue  # odd sizes, such as a single column, that take a copy in these types
     return AttentionPlan.of(desc, passed, last, engine)
-
-
-def passed_of(desc: AttentionForward, attr: Attr) -> dict[str, MemoryDesc]:
-    """The tensors, in formats.  Raises Refused."""
-    refuse_attr(attr)
-    asked = {name: getattr(desc, name) for name in INPUTS if getattr(desc, name) is not None}
-    passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
-    check_tensors(passed, "dst", FLOAT_NAMES)
-    return passed
-
-
-def types_of(passed: Mapping[str, MemoryDesc], engine: Engine) -> tuple[Types, ...]:
-    """What both products may multiply, best first: bf16 where all are and the level does, fast enough; f32."""
-    pairs = fast_pairs((passed[name].dtype for name in ("query", "key", "value")), engine)
-    widened = multiplied(f32, f32, engine.isa)
-    return (widened,) if pairs is None else (pairs, widened)
-
-
-def as_read(tensor: MemoryDesc, dense: bool = True, multiplied: bool = False) -> MemoryDesc:
-    """The format in which kernels read rows of a tensor: its own, or row-major.  dense: whether rows have to be.
-
-    multiplied: by tiles.  Such rows that would share sets of L1, as those of 16 heads of 64 side by side, are copied.
-    """
-    is_plain = not tensor.inner_blocks and (not dense or tensor.strides[3] == 1 or tensor.dims[3] == 1)
-    read = tensor if is_plain else row_major(tensor.dims, tensor)
-    size, (_, heads, rows, depth) = tensor.dtype.size_bytes, tensor.dims
-    if not multiplied or rows == 1 or read.strides[2] * size % L1_SETS_BYTES:
-        return read
-    row = depth if depth * size % L1_SETS_BYTES else depth + LINE_BYTES // size
-    return MemoryDesc(tensor.dims, tensor.dtype, strides=(heads * rows * row, rows * row, row, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +114,7 @@ class AttentionPlan:
             phase = self.phase(blocks, count, packed)
             self.assembly.add(without_barrier([phase]) if i else [phase])
         self.assembly.constants |= self.numbers.constants()
-        return self.assembly.plan(name, self.tensors, ("dst",))
+        return self.assembly.plan(name, self.tensors, outputs_of(self.tensors))
 
     def blocks(self) -> list[tuple[RowBlock, int]]:
         """Blocks that differ, and how often each comes: causal ones have no use for keys after their own rows."""
@@ -245,12 +214,16 @@ class AttentionPlan:
         if FUTURE in self.assembly.constants:
             start = F32_BYTES * (self.last_begin - block.begin)
             masks.append(Mask(FUTURE, start, self.future_row_bytes, is_one=False))
-        return self.softmax.step(block.rows, block.keys, masks)
+        sums = None
+        if SUMS in self.tensors:
+            left, row_bytes = self.tensors[SUMS], F32_BYTES * stride(self.tensors[SUMS], 2)
+            sums = Mask(SUMS, F32_BYTES * left.offset0 + block.begin * row_bytes, row_bytes, is_one=True)
+        return self.softmax.step(block.rows, block.keys, masks, sums)
 
     def repeats(self, views: Sequence[View], rows: int, blocks: int) -> Iterator[Repeat]:
         """Images, groups of heads, heads of a group, blocks of rows."""
         together = self.heads // self.groups
-        of_rows = [name for name in ("query", "dst", "mask") if name in self.tensors]
+        of_rows = [name for name in ("query", "dst", "mask", SUMS) if name in self.tensors]
         moves: dict[str, tuple[int, ...]] = {name: self.moves_of(name, together, rows) for name in of_rows}
         moves |= {name: (*steps, 0, 0) for name, steps in self.matrices().items()}
         moves[FUTURE] = (0, 0, 0, -F32_BYTES * rows)
@@ -272,15 +245,3 @@ class AttentionPlan:
         image, step = stride(tensor, 0), stride(tensor, 2)
         size = tensor.dtype.size_bytes
         return (size * image, size * together * head, size * head, size * rows * step)
-
-
-def part_of(packed: MemoryDesc, dims: tuple[int, int]) -> MemoryDesc:
-    """The first rows and columns of packed weights."""
-    if packed.is_any or packed.dims == dims:
-        return packed
-    return MemoryDesc(dims, packed.dtype, strides=packed.strides, inner_blocks=packed.inner_blocks)
-
-
-def stride(tensor: MemoryDesc, dim: int) -> int:
-    """0 where a dim is repeated."""
-    return tensor.strides[dim] if tensor.dims[dim] > 1 else 0

@@ -16,15 +16,8 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, steps_of
 from asmdnn.primitives.attention.counted import counted_product
 from asmdnn.primitives.attention.description import AttentionForward
-from asmdnn.primitives.attention.schedule import (
-    KEYS,
-    VALUES,
-    AttentionPlan,
-    RowBlock,
-    passed_of,
-    stride,
-    types_of,
-)
+from asmdnn.primitives.attention.schedule import KEYS, VALUES, AttentionPlan, RowBlock
+from asmdnn.primitives.attention.tensors import passed_of, stride, types_of
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all

@@ -40,13 +40,19 @@ def softmax_case(
             rest = spec.vectors * lanes_of(spec.isa) - spec.elements
             memory["src"].load(r * spec.src_row_bytes + 4 * spec.elements, rest)
             memory["dst"].store(r * spec.dst_row_bytes + 4 * spec.elements, np.zeros(rest))
+    bounds, left = dict[str, float](), spec.logsumexp
+    if left is not None:
+        sums = (x.max(axis, keepdims=True) + np.log(total)).reshape(-1)
+        for r, number in enumerate(sums):
+            memory["logsumexp"].store(r * left.row_bytes, np.array([number]))
+        bounds["logsumexp"] = UNIT_ROUNDOFF * ROUNDINGS * max(1.0, np.abs(x).max(), np.abs(sums).max())
     size = np.abs(np.concatenate([found.initial for found in memory.values()])).max()
     bound = UNIT_ROUNDOFF * (ROUNDINGS + 2 * np.abs(differences).max()) * max(1.0, np.abs(results).max(), size)
     bound += ROUNDOFF[spec.types[1]] * np.abs(results).max()
     buffers = {name: buffer_of(memory[name]) for name in memory}
     if isinstance(spec, CountedSoftmaxSpec):
         buffers["words"] = constant_buffer(np.array(spec.numbers, np.int64))
-    return Case(spec, buffers, {"dst": bound})
+    return Case(spec, buffers, bounds | {"dst": bound})
 
 
 def parts_case(spec: SoftmaxPartsSpec, random: np.random.Generator, integers: bool) -> Case:
