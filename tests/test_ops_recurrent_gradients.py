@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -102,7 +103,7 @@ def test_threads_change_no_bit() -> None:
         ({"dy": np.zeros((3, 2, 9))}, "dy has dtype float64, convert it to float32"),
         ({"dh": np.zeros((2, 9), np.float32)}, "diff_dst_iter has"),
         ({"src": np.float32(1)}, "src is a scalar, it must have dims"),
-        ({"src": np.zeros((3, 2, 5), np.float16)}, "src has dtype float16, convert it to float32"),
+        ({"src": np.zeros((3, 2, 5), np.int16)}, "src has dtype int16, convert it to float32"),
         ({"weights": {}}, "weights has no weights_layer"),
         ({"weights": 3}, "weights must map names to arrays, not 3"),
         ({"direction": "left"}, "direction must be one of unidirectional_left2right"),
@@ -114,6 +115,20 @@ def test_bad_input(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message) as error:
         ops.lstm_gradient(**{"dy": dy, "src": src, "weights": weights, **changed})
     assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("kind", [np.float16, ml_dtypes.bfloat16])
+def test_types(kind: Any) -> None:
+    """Gradients are f32: those of the same numbers as f32, of a layer that was computed anew in f32."""
+    dy, src, weights = case()
+    narrow = src.astype(kind), {name: x.astype(kind) for name, x in weights.items()}
+    wide = narrow[0].astype(np.float32), {name: x.astype(np.float32) for name, x in narrow[1].items()}
+    found, wanted = (ops.lstm_gradient(dy, *given) for given in (narrow, wide))
+    np.testing.assert_array_equal(found[0], wanted[0])
+    assert found[0].dtype == np.float32
+    for name, x in wanted[1].items():
+        np.testing.assert_array_equal(found[1][name], x)
 
 
 def test_weights_that_have_no_gradient() -> None:

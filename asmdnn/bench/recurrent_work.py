@@ -170,7 +170,7 @@ class RnnWork(TensorWork):
         settings = self.settings
         forward, _ = RnnWork(replace(self.case, settings=replace(settings, dir="FWD_D"))).describe()
         engine = dnn.Engine(isa=cast(IsaName, settings.isa), threads=settings.threads)
-        return backward.data(self.sizes, forward, filled(self.read), engine)
+        return backward.data(self.sizes, forward, dict(self.sources(np.random.default_rng(1), exact)), engine)
 
     def answer(self, data: TensorData) -> Answer:
         hands = Handed(UNITS.get(self.descs["src_layer"].dtype, 0.0))

@@ -10,10 +10,11 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import F32, AnyArray, as_f32
-from asmdnn.ops.gradients import Descs, gradients
+from asmdnn.ops.arguments import F32, AnyArray
+from asmdnn.ops.gradients import Descs, floats, gradients
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.ops.recurrent import KINDS, LEFT2RIGHT, outputs_of, weights_of
+from asmdnn.ops.typed import kind_of
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
@@ -26,7 +27,7 @@ from asmdnn.primitives.recurrent.backward_description import (
 )
 from asmdnn.primitives.recurrent.description import DIRECTIONS, RecurrentForward
 from asmdnn.primitives.recurrent.qparams import SCALES
-from asmdnn.types import PropKind, RNNActivation, RNNDirection, f32
+from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 BACKWARD: dict[str, type[RecurrentBackward]] = {
     "rnn": VanillaRNNBackward, "lstm": LSTMBackward, "gru": GRUBackward, "lbr_gru": LBRGRUBackward,
@@ -90,9 +91,10 @@ def lstm_gradient(
 ) -> tuple[AnyArray, Weights, AnyArray | None, AnyArray | None]:
     """(dsrc, dweights, dsrc_iter, dsrc_iter_c) of an LSTM layer, for the gradients dy, dh and dc of its results.
 
-    src, weights, src_iter, src_iter_c, direction, lengths: those of `lstm`, of f32; weights are not packed.  dy: dims
-    of dst_layer; dh, dc: of the last states.  Each may be None, which is 0, but not all.  dweights: a dict of f32, by
-    the names in weights; gradients of states that were not given are None.  The layer is computed anew.
+    src, weights, src_iter, src_iter_c, direction, lengths: those of `lstm`, of f32, bf16 or f16; weights are of one
+    type and not packed.  dy: dims of dst_layer; dh, dc: of the last states.  Each may be None, which is 0, but not all.
+    dweights: a dict by the names in weights; gradients of states that were not given are None.  All gradients are f32.
+    The layer is computed anew.
     Raises InvalidArguments, Unimplemented.
     """
     sources = {"src_layer": src, "src_iter": src_iter, "src_iter_c": src_iter_c}
@@ -136,8 +138,8 @@ def run(
 
 
 def array_of(label: str, value: Any) -> AnyArray:
-    """Of f32, with dims.  Raises InvalidArguments."""
-    array = as_f32(label, value)
+    """Of floats, with dims.  Raises InvalidArguments."""
+    array = floats(label, value)
     if not array.ndim:
         raise InvalidArguments(f"{label} is a scalar, it must have dims")
     return array
@@ -150,7 +152,7 @@ def plain_weights(cell: str, weights: Mapping[str, Any]) -> dict[str, AnyArray]:
         if type(value) is PackedWeights:
             raise InvalidArguments(f"{name} is packed for the forward pass: pass the array, which is packed anew")
         if name in SCALES and value is not None:
-            raise InvalidArguments(f"weights has {name}, of bytes, which have no gradients: pass weights of f32")
+            raise InvalidArguments(f"weights has {name}, of bytes, which have no gradients: pass weights of floats")
     return {name: array_of(name, value) for name, value in known.items() if value is not None}
 
 
@@ -158,7 +160,7 @@ def forward(
     cell: str, given: Mapping[str, AnyArray], how: Mapping[str, Any], key: tuple[Any, ...], engine: Engine | None
 ) -> tuple[dict[str, MemoryDesc], dict[str, AnyArray]]:
     """The results' descriptors, and what the pass of training leaves: dst_layer, and its workspace if it has one."""
-    descs = {name: MemoryDesc(array.shape, f32, LETTERS[: array.ndim]) for name, array in given.items()}
+    descs = {name: MemoryDesc(array.shape, kind_of(array), LETTERS[: array.ndim]) for name, array in given.items()}
     results = outputs_of(KINDS[cell], descs, how)
 
     def describe(descs: Descs) -> RecurrentForward:

@@ -8,8 +8,8 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.definitions.recurrent.bounded import Bounded
 from asmdnn.definitions.recurrent.layers import Net, ReferenceRun
-from asmdnn.definitions.recurrent.values import Function
-from tests.primitives.recurrent_case import AVX2, NAMES, Arrays, compute, data_of, f32
+from asmdnn.definitions.recurrent.values import Function, Handed
+from tests.primitives.recurrent_case import AVX2, NAMES, UNITS, Arrays, compute, data_of, f32
 
 BACKWARD = {
     dnn.VanillaRNNForward: dnn.VanillaRNNBackward,
@@ -44,7 +44,9 @@ def gradients(desc: Any, data: Arrays, lengths: Any = None) -> dict[str, Bounded
     """The reference's, of what the library writes; lengths: of padded sequences."""
     forward = desc.forward
     activation = getattr(desc, "activation", "tanh")
-    net = Net(NAMES[forward.NAME], desc.direction.rpartition("_")[2], Function(activation, getattr(desc, "alpha", 0.0)))
+    hands = Handed(UNITS.get(desc.dst_layer.dtype, 0.0))  # what dst_layer says of h
+    function = Function(activation, getattr(desc, "alpha", 0.0), hands)
+    net = Net(NAMES[forward.NAME], desc.direction.rpartition("_")[2], function)
     sources = {name: x for name, x in data.items() if name in forward.tensors() or name == "bias"}
     diffs = {name: x for name, x in data.items() if name in desc.tensors() and name.startswith("diff_dst")}
     found = ReferenceRun(net, sources, lengths).gradients(diffs)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.values import rounded
 from asmdnn.primitives.recurrent.workspace import workspace_desc
 from tests.primitives.recurrent_backward_case import (
     TRAINING,
@@ -33,6 +34,8 @@ from tests.primitives.recurrent_case import (
     data_of,
     describe,
     f32,
+    of_type,
+    typed,
     with_tags,
 )
 
@@ -200,6 +203,38 @@ def test_padded_sequences_are_as_one_at_a_time(kind: type) -> None:
 
 
 @pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16])
+@pytest.mark.parametrize("kind", CELLS)
+def test_types(kind: type, dtype: dnn.DataType) -> None:
+    """Rows, states and weights become f32 in front: the bits of the same numbers as f32.  Gradients are f32, or rounded
+    once; an LSTM's c and the bias are f32."""
+    more: Any = {"peephole": True, "projection": 7} if kind is dnn.LSTMForward else {}
+    for layers, direction in ((1, LEFT2RIGHT), (2, CONCAT)):
+        plain = describe(kind, (3, 2, 5, 19), layers, direction, **more)
+        forward = typed(plain, dtype, dtype)
+        data, desc = training_data(forward), backward(forward)
+        found = check_gradients(desc, data)
+        assert dnn.primitive_desc(desc, engine=AVX2).implementation == "reorder+floats:avx2"
+        dnn.primitive_desc(desc, engine=AVX512).plan.check()
+        for name, x in compute_gradients(backward(plain), data).items():
+            np.testing.assert_array_equal(found[name], x, name)
+        diffs = {name: of_type(getattr(desc, name), dtype) for name in found}
+        for name, x in compute_gradients(replace(desc, **diffs), data).items():
+            np.testing.assert_array_equal(rounded(found[name], dtype), x, name)
+
+
+@pytest.mark.parametrize("level", ["avx2", "avx512_core", "avx512_core_bf16"])
+def test_packed_weights_keep_their_type(level: str) -> None:
+    """Which a training step's parameters have; no level multiplies pairs here."""
+    desc = backward(typed(describe(dnn.GRUForward, (2, 2, 3, 4)), dnn.bf16, dnn.bf16))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=level, machine="zen4"))
+    pd.plan.check()
+    assert pd.implementation == f"reorder+floats:{level.removesuffix('_bf16')}"
+    assert pd.plan.tensors["weights_iter"].dtype == dnn.bf16
+    assert pd.plan.tensors["weights_iter"].inner_blocks
+
+
+@pytest.mark.isa("avx2")
 def test_formats() -> None:
     """Batches first, and plain weights, which every call packs, once for all its steps."""
     forward = with_tags(
@@ -355,9 +390,9 @@ def test_refusals() -> None:
     shared = dnn.MemoryDesc((2, 2, 3), dnn.f32, strides=(3, 0, 1))
     with pytest.raises(dnn.Unimplemented, match="diff_src_layer has elements that share a place"):
         dnn.primitive_desc(replace(desc, diff_src_layer=shared), engine=AVX2)
-    with pytest.raises(dnn.Unimplemented, match="weights_layer is bf16, only f32"):
-        half = dnn.MemoryDesc((1, 1, 3, 3, 4), dnn.bf16, "ldigo")
-        dnn.primitive_desc(replace(desc, weights_layer=half), engine=AVX2)
+    with pytest.raises(dnn.Unimplemented, match="diff_weights_layer is s8, only f32, bf16, f16 are implemented"):
+        whole = dnn.MemoryDesc((1, 1, 3, 3, 4), dnn.s8, "ldigo")
+        dnn.primitive_desc(replace(desc, diff_weights_layer=whole), engine=AVX2)
 
 
 @pytest.mark.isa("avx2")

@@ -26,18 +26,21 @@ from asmdnn.primitives.recurrent.backward_context import BackwardContext
 from asmdnn.primitives.recurrent.backward_description import RecurrentBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
 from asmdnn.primitives.recurrent.backward_sums import add_sums_over_steps
+from asmdnn.primitives.recurrent.factors import ONLY
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
-from asmdnn.types import f32
+from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.types import FLOATS, f32
 
 
 def inside_of(desc: RecurrentBackward, attr: Attr, engine: Engine) -> Inside:
     """The plan of the backward pass.  Raises Refused."""
     refuse_attr(attr)
-    formats = {name: kernel_format(name, tensor, engine) for name, tensor in desc.tensors().items()}
-    passed = {name: formats[name] if tensor.is_any else tensor for name, tensor in desc.tensors().items()}
+    tensors = desc.tensors()
+    formats = {name: kernel_format(name, tensor, engine) for name, tensor in tensors.items()}
+    passed = {name: of_type(formats[name], x.dtype) if x.is_any else x for name, x in tensors.items()}
     for name, tensor in passed.items():
-        if tensor.dtype != f32:
-            raise Refused(f"{name} is {tensor.dtype}, only f32 is implemented")
+        if tensor.dtype not in FLOATS:
+            raise Refused(f"{name} is {tensor.dtype}, {ONLY}")
         if tensor.may_overlap and (name.startswith((f"{DIFF}src", f"{DIFF}weights", f"{DIFF}bias"))):
             raise Refused(f"{name} has elements that share a place")
     return Inside(planned(BackwardContext(desc, formats, engine)), passed, engine.tuning, engine.isa)
@@ -47,12 +50,13 @@ plans = as_passed_or_copied("floats", inside_of, f32_dot_level)
 
 
 def kernel_format(name: str, tensor: MemoryDesc, engine: Engine) -> MemoryDesc:
-    """Weights in panels of what they are multiplied to: rows of all gates, or of a projection's outputs."""
+    """Weights in panels of what they are multiplied to: rows of all gates, or of a projection's outputs.  All are f32:
+    tensors of other types become that in front, gradients are rounded once, after."""
     dims, tag = tensor.dims, LETTERS[: tensor.ndims]
     if name in RecurrentBackward.PACKED:
         width = panel_columns(dims[2], lanes_of(f32_dot_level(engine.isa)))
         tag = f"abC{tag[3:]}{width}c"
-    return MemoryDesc(dims, tensor.dtype, tag)
+    return MemoryDesc(dims, f32, tag)
 
 
 def planned(context: BackwardContext) -> Plan:
