@@ -162,7 +162,8 @@ def chosen(c: Chance) -> RandomNode:
         constants = c.one_of((0,), (0, 1), ())
         return RandomNode(op, [truths, c.array(*parts[1]), c.array(*dims)], opset=16, constants=constants)
     if op == "Pow":
-        return RandomNode(op, [abs(c.array(*dims)), np.float32(c.one_of(0, 1, 2, 0.5, -1))], opset=15)
+        exponents = c.one_of(np.float32(c.one_of(0, 1, 2, 0.5, -1)), c.array(*parts[0]))
+        return RandomNode(op, [abs(c.array(*dims)), exponents], opset=15, constants=c.one_of((), (1,)))
     dims = c.one_of(dims, [1, 1])
     return RandomNode(op, [c.array(*dims), np.array(c.number(-3, 3))], {"upper": c.number(0, 1)}, 14)
 

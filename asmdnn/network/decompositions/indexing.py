@@ -100,4 +100,19 @@ def places_of(w: Decomposer, parts: list[Part], base: Array) -> str | None:
     return w.reshaped(name, base.size)
 
 
-DECOMPOSITIONS = {"GatherElements": gather_elements, "GatherND": gather_nd}
+def compressed(w: Decomposer, node: Node, x: str, condition: str) -> Names:
+    """What a constant chooses; without an axis of all elements in a row."""
+    chosen, dims = w.data(condition), w.shape(x)
+    if chosen is None:
+        return None
+    axis = normal(node.get("axis"), len(dims)) if "axis" in node.attributes else 0
+    dims = dims if "axis" in node.attributes else (prod(dims),)
+    places = np.flatnonzero(chosen)
+    if not places.size:
+        return (w.like(x, np.zeros((*dims[:axis], 0, *dims[axis + 1 :]))),)
+    if places[-1] >= dims[axis]:
+        return None  # the definition says what is wrong
+    return (in_type_of(w, w("Gather", numbers_of(w, w.reshaped(x, *dims)), w.ints(*places), axis=axis), x),)
+
+
+DECOMPOSITIONS = {"Compress": compressed, "GatherElements": gather_elements, "GatherND": gather_nd}

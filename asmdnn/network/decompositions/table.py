@@ -18,7 +18,7 @@ PREVIEWS = ("preview",)
 CLASSICAL = ("trees", "linear_models", "support_vectors", "features", "labels")
 COMPOSED = ("sampling", "regions", "signals", "states", "caches", "random_numbers")
 OF_ANY_TYPE = {  # which move elements; others are of f32 alone
-    "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND",
+    "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND", "Compress",
 }  # fmt: skip
 OF_NUMBERS = {"ScatterElements", "Scatter", "ScatterND"}  # of all that kernels compute with, and of halves
 OF_EVERY_TYPE = {"CastLike", "Where", "EyeLike"}

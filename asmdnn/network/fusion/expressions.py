@@ -11,7 +11,7 @@ from typing import Any
 
 from asmdnn.generators.functions.eltwise import arcs, gauss
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
-from asmdnn.generators.functions.expression import Condition, TraceError
+from asmdnn.generators.functions.expression import Condition
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
 from asmdnn.network.operators.mapped import MAP
@@ -31,7 +31,7 @@ def quotient(node: Node, a: Any, b: Any) -> Any:
 
 def power(node: Node, x: Any, exponent: Any) -> Any:
     if not isinstance(exponent, float):
-        raise TraceError("the exponent of Pow is no number")
+        return f.power(x, exponent)
     if exponent in (2.0, 3.0):
         return x * x if exponent == 2.0 else x * x * x
     return f.sqrt(x) if exponent == 0.5 else f.power(x, exponent)

@@ -95,9 +95,7 @@ def is_map(graph: StaticGraph, node: Node) -> bool:
     types = (np.float32, np.bool_) if node.op in LOGIC else (np.float32,)
     if any(graph.values[name].dtype not in types for name in names):
         return False
-    if node.op == "Where" and graph.values[node.outputs[0]].dtype != np.float32:
-        return False
-    return node.op != "Pow" or (graph.is_constant(node.inputs[1]) and graph.values[node.inputs[1]].shape in ((), (1,)))
+    return node.op != "Where" or bool(graph.values[node.outputs[0]].dtype == np.float32)
 
 
 class Grouping:

@@ -11,6 +11,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
+from asmdnn.generators.functions.eltwise.powers import power_of
 from asmdnn.generators.functions.expression import Builder, Condition, Term, TraceError
 from asmdnn.generators.functions.postops import BINARY
 from asmdnn.generators.functions.program import Predicate
@@ -117,14 +118,13 @@ def clip(x: Any, least: Any, most: Any) -> Any:
     return minimum(maximum(x, least), most)
 
 
-def power(x: Any, exponent: float) -> Any:
-    """x to the power of a number."""
-    if not isinstance(x, Term):
-        if isinstance(exponent, Term):
-            raise TraceError("power's exponent must be a number: for a traced one use exp(exponent * log(x))")
+def power(x: Any, exponent: Any) -> Any:
+    """x to the power of a number, or of another value."""
+    build = builder_of(x, exponent)
+    if build is None:
         return np.power(x, exponent)
-    if isinstance(exponent, Term):
-        raise TraceError("power's exponent must be a number: for a traced one use exp(exponent * log(x))")
+    if not isinstance(x, Term) or isinstance(exponent, Term):
+        return power_of(build, build.value(x), build.value(exponent))
     try:
         beta = finite("exponent", exponent)
     except InvalidArguments as error:

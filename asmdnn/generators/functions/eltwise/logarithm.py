@@ -112,7 +112,7 @@ def power(build: Builder, x: Term, beta: float, factor: float = 1.0) -> Term:
     return build.where(x < 0.0, negative, result)
 
 
-def positive_power(build: Builder, x: Term, beta: float, factor: float) -> Term:
+def positive_power(build: Builder, x: Term, beta: float | Term, factor: float) -> Term:
     """For positive finite x.  log x and its product with beta are sums of two numbers (Dekker 1971)."""
     parts = split(build, x)
     f, square = parts.f, parts.f * parts.f
@@ -128,7 +128,7 @@ def positive_power(build: Builder, x: Term, beta: float, factor: float) -> Term:
     low = (whole - high) + tail
     y = high * beta
     error = build.fma(low, beta, build.fma(high, beta, -y))
-    beta_low = beta - float_of(bits_of(beta))
+    beta_low = 0.0 if isinstance(beta, Term) else beta - float_of(bits_of(beta))
     if beta_low:
         error = build.fma(high, beta_low, error)
     error = build.op("max", build.op("min", error, 1.0), -1.0)  # where y overflows, it is NaN or infinite
