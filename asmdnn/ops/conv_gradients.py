@@ -11,6 +11,7 @@ from asmdnn.ops.arguments import AnyArray, pads, per_axis
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, plain_weights
 from asmdnn.ops.gradients import Descs, dims_of, floats, gradient, gradients
 from asmdnn.ops.typed import kind_of
+from asmdnn.primitives.convolution.description import AXES
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,
     BackwardWeights,
@@ -178,8 +179,9 @@ def transposed_window(
     before, after = fields["padding_l"], fields["padding_r"]
     extents = [(k - 1) * (d + 1) + 1 for k, d in zip(weights[2:], fields["dilations"], strict=True)]
     rooms = [n + p + q - extent for n, p, q, extent in zip(dst[2:], before, after, extents, strict=True)]
-    if min(rooms) < 0:
-        raise InvalidArguments(f"dy has dims {dst}, a single pixel of x makes more")
+    for name, n, room in zip(AXES[-kind.axes :], dst[2:], rooms, strict=True):
+        if room < 0:
+            raise InvalidArguments(f"dy's {name} is {n}, a single pixel of x makes {n - room}: give a larger dy")
     steps = [divmod(room, stride) for room, stride in zip(rooms, fields["strides"], strict=True)]
     fields["padding_r"] = tuple(q - more for q, (_, more) in zip(after, steps, strict=True))
     return fields, tuple(1 + whole for whole, _ in steps)

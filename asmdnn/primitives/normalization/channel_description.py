@@ -113,7 +113,7 @@ def check_channel_norm(desc: ChannelNorm) -> None:
     check_descs(desc, optional=("mean", "variance"), dims=desc.statistics_dims)
     check_statistics(owner, desc.use_global_stats, desc.mean, desc.variance)
     if not desc.use_global_stats and desc.mean is not None and 0 in desc.src.dims and 0 not in desc.statistics_dims:
-        raise InvalidArguments(f"src has dims {desc.src.dims}: no elements have no mean and no variance")
+        raise InvalidArguments(f"src has dims {desc.src.dims}: without elements leave mean and variance out")
 
 
 def check_fusion(desc: BatchNormForward) -> None:

@@ -1,6 +1,7 @@
 """x^p of two values, as C's pow has it; powers whose exponent is a number are in logarithm.py."""
 
-from asmdnn.generators.functions.eltwise.logarithm import INFINITY, NAN_BITS, SIGN, positive_power
+from asmdnn.generators.functions.eltwise.exponential import SIGN
+from asmdnn.generators.functions.eltwise.logarithm import INFINITY, NAN_BITS, positive_power
 from asmdnn.generators.functions.eltwise.simple import floor
 from asmdnn.generators.functions.expression import Builder, Term
 
