@@ -189,6 +189,18 @@ def test_second_operands(op: str, native: bool) -> None:
     check(graph, weighed(graph, y, (3, 5, 4)), given, ["x", "b"], native=native)
 
 
+@pytest.mark.parametrize("dims", [(), (1,), (3,)], ids=str)
+def test_scales_of_constant_integers(dims: tuple[int, ...]) -> None:
+    """Of weights of bytes: one for all, or one for each column."""
+    graph, stored = dnn.Graph("scales"), np.arange(12, dtype=np.int8).reshape(4, 3)
+    x, s = graph.input("x", (5, 4)), graph.input("s", dims)
+    zero = np.full(dims, 3, np.int8)
+    y = x @ graph.apply("DequantizeLinear", stored, s, zero, axis=1)
+    loss = graph.apply("ReduceSum", graph.apply("Sin", y), keepdims=0)
+    given = {"x": random(5, 4), "s": np.abs(random(*dims, 1)).reshape(dims) / np.float32(8)}
+    check(graph, loss, given, ["x", "s"])
+
+
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_through_other_floats(name: str) -> None:
     """A cast has the slope 1, as in torch."""
