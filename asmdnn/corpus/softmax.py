@@ -65,7 +65,10 @@ def left_sums(isa: str) -> Iterator[SoftmaxSpec]:
     for elements, apart in ((lanes - 1, 4), (turn + 3, 4), (2 * turn, 12)):
         before = chains(elements)[0] if apart > 4 else ()
         sums = Operand(2 + len(before[1:]), apart, 0, True)
-        yield SoftmaxSpec(isa, 3, elements, 4 * elements, 4 * (elements + GAP), before, logsumexp=sums)
+        yield SoftmaxSpec(
+            isa=isa, rows=3, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=4 * (elements + GAP),
+            before=before, logsumexp=sums,
+        )  # fmt: skip
 
 
 def counted(isa: str) -> Iterator[CountedSoftmaxSpec]:

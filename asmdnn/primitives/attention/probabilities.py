@@ -113,7 +113,9 @@ class Recomputed(Softmax):
         scaling, power = EltwiseOp("linear", self.scale, 0.0, 1.0), EltwiseOp("exp", 0.0, 0.0, 1.0)
         chain = (scaling, *masks, BinaryOp("sub", sums), power)
         src = Operand(0, src_row_bytes, 0, False)
-        spec = ElementwiseSpec(f32_level(self.engine.isa), rows, keys, src, dst_row_bytes, chain)
+        spec = ElementwiseSpec(
+            isa=f32_level(self.engine.isa), rows=rows, elements=keys, src=src, dst_row_bytes=dst_row_bytes, chain=chain
+        )
         return spec, elementwise_cost(spec, self.engine.tuning.elementwise)
 
 
