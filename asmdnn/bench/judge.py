@@ -33,7 +33,7 @@ class Verdict:
 
 
 def judge(result: npt.NDArray[Any], answer: Answer, exact: bool) -> Verdict:
-    """Compare every element with a finite tolerance; a NaN is wrong there.
+    """Compare every element with a finite tolerance; a NaN is wrong there, unless it is the answer.
 
     Where there is no such element, or all have one value, as after post-ops that saturate, nothing that is equal can
     be trusted: benchdnn calls such results mistrusted, too.
@@ -43,14 +43,15 @@ def judge(result: npt.NDArray[Any], answer: Answer, exact: bool) -> Verdict:
     with np.errstate(invalid="ignore", divide="ignore"):
         difference = np.abs(np.subtract(result, answer.values, dtype=np.float64))
         open_ended = np.broadcast_to(np.isinf(answer.tolerance), difference.shape)
-        difference[open_ended | (result == answer.values)] = 0  # infinities, too, are equal
+        none = np.isnan(answer.values)  # the answer of a type without infinity
+        difference[open_ended | (result == answer.values) | (none & np.isnan(result))] = 0  # infinities, too, are equal
         wrong = ~(difference <= answer.tolerance)
         ratio = 0.0 if exact else float(np.max(difference / np.maximum(answer.tolerance, SMALLEST)))
-    if open_ended.all():
+    if (open_ended | none).all() and not wrong.any():
         return Verdict(0.0, 0.0, doubt="no element can be checked: post-ops take all to where f32 has no numbers")
     worst = float(np.max(difference))
     if not wrong.any():
-        return Verdict(worst, ratio, doubt=_doubt(answer.values[~open_ended]))
+        return Verdict(worst, ratio, doubt=_doubt(answer.values[~(open_ended | none)]))
     at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     kind = "integer" if exact else "real"
     return Verdict(

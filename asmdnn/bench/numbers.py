@@ -9,7 +9,7 @@ import numpy.typing as npt
 import asmdnn as dnn
 from asmdnn.bench.values import decoded, encoded, rounded
 from asmdnn.records import dataclass, field
-from asmdnn.types import DataType
+from asmdnn.types import FLOATS8, DataType
 
 Floats = npt.NDArray[np.float32]
 
@@ -17,7 +17,8 @@ INTEGERS = (dnn.s32, dnn.s8, dnn.u8, dnn.s4, dnn.u4)
 NIBBLES = {dnn.s4: (-8, 7), dnn.u4: (0, 15)}
 EXACT_SUM = 2**24  # f32 holds every integer up to here
 LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
-LARGEST_F16_INTEGER = 2**11
+# Of types that have not all of the larger ones; sums of products of those of 8 bits should be numbers of the type.
+LARGEST_INTEGERS = {dnn.f16: 2**11, **dict.fromkeys(FLOATS8, 2**2)}
 FACTORS = ("src", "weights")  # of sums of products
 
 
@@ -85,7 +86,7 @@ class TypedNumbers:
         elif not exact:
             return rounded(random.uniform(-1, 1, dims), dtype).astype(np.float32)
         else:
-            largest = min(largest, LARGEST_F16_INTEGER) if dtype == dnn.f16 else largest
+            largest = min(largest, LARGEST_INTEGERS.get(dtype, largest))
             least = -largest
         return rounded(random.integers(least, largest, dims, np.int32, endpoint=True), dtype).astype(np.float32)
 

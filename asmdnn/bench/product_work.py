@@ -24,7 +24,7 @@ from asmdnn.bench.attributes import (
 )
 from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.numbers import ALL_F32, INTEGERS, TypedNumbers
+from asmdnn.bench.numbers import ALL_F32, INTEGERS, LARGEST_INTEGER, LARGEST_INTEGERS, TypedNumbers
 from asmdnn.bench.products import Filler
 from asmdnn.bench.quantization import Quantity
 from asmdnn.bench.tensor_work import Peer, TensorWork
@@ -34,7 +34,7 @@ from asmdnn.bench.values import NAMED, decoded, encoded, joined
 from asmdnn.bench.words import Option, tag
 from asmdnn.definitions.rounding import gamma
 from asmdnn.records import dataclass
-from asmdnn.types import DataType
+from asmdnn.types import FLOATS8, DataType, f8_e4m3
 
 Doubles = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -113,7 +113,8 @@ class ProductWork(TensorWork):
         read = [name for name in self.descs if name not in self.results and name != "bias"]
         arrays = fill.factors(read, [self.descs[name].dims for name in read])
         if "bias" in self.descs:
-            arrays["bias"] = fill.values("bias", self.descs["bias"].dims)
+            bound = LARGEST_INTEGERS[f8_e4m3] if self.descs[self.results[0]].dtype in FLOATS8 else LARGEST_INTEGER
+            arrays["bias"] = fill.values("bias", self.descs["bias"].dims, bound)
         return {name: encoded(values, self.descs[name].dtype) for name, values in arrays.items()}
 
     def old(self, random: np.random.Generator, exact: bool) -> Array:

@@ -8,14 +8,14 @@ import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import Impossible
-from asmdnn.bench.values import INTEGER_KINDS, Array, decoded, encoded, rounded
-from asmdnn.types import DataType, bf16, f32
+from asmdnn.bench.values import Array, decoded, encoded, is_integer, rounded
+from asmdnn.types import DataType, f32
 
 
 def numbers(random: np.random.Generator, dims: tuple[int, ...], dtype: DataType, least: float, largest: float) -> Array:
     """Elements from least to largest, whole ones of integer types; without sign from 0 on."""
     stored = np.dtype(dtype.numpy)
-    if stored.kind not in INTEGER_KINDS or dtype == bf16:
+    if not is_integer(dtype):
         return encoded(random.uniform(least, largest, dims).astype(np.float32), dtype)
     first = max(np.ceil(least), np.iinfo(stored).min)
     return random.integers(int(first), int(max(first, largest)), dims, endpoint=True).astype(stored)

@@ -1,24 +1,31 @@
 """Words for the types of src, weights and dst together: `--dt=u8:s8:f32`, or `--cfg=u8s8f32` in older words."""
 
 import re
+from collections.abc import Sequence
 
 from asmdnn.bench.values import NAMED
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling
-from asmdnn.types import DataType
+from asmdnn.types import FLOATS8, DataType
 
 TENSORS = ("src", "weights", "dst")
 BUILT = ("f32", "bf16", "f16", "s32", "s8", "u8", "s4", "u4")
+WITH_FLOATS8 = (*BUILT, *(dtype.name for dtype in FLOATS8))
 
 
-def types_of_tensors(word: str) -> str:
-    """One type for all, or three: as short as it may be written."""
+def types_of_tensors(word: str, built: Sequence[str] = BUILT) -> str:
+    """One type for all, or three, of those that are built: as short as it may be written."""
     names = word.lower().split(":")
     if len(names) not in (1, len(TENSORS)) or not ALL_DATA_TYPES.issuperset(names):
         known = sorted(ALL_DATA_TYPES)
         near = next(filter(None, (resembling(name, known) for name in names if name not in known)), "")
         raise InvalidArguments(f"must be f32, or the types of src, weights and dst, of {', '.join(known)}{near}")
-    return _joined(names)
+    return _joined(names, built)
+
+
+def types_of_matrices(word: str) -> str:
+    """The same, which may be floats of 8 bits."""
+    return types_of_tensors(word, WITH_FLOATS8)
 
 
 def older_types_of_tensors(word: str) -> str:
@@ -45,8 +52,8 @@ def typed(word: str) -> dict[str, DataType]:
     return dict(zip(TENSORS, (NAMED[name] for name in names * (len(TENSORS) // len(names))), strict=True))
 
 
-def _joined(names: list[str]) -> str:
+def _joined(names: list[str], built: Sequence[str] = BUILT) -> str:
     for name in names:
-        if name not in BUILT:
-            raise Unimplemented(f"{name} is not built yet, only {', '.join(BUILT)}")
+        if name not in built:
+            raise Unimplemented(f"{name} is not built yet, only {', '.join(built)}")
     return names[0] if len({*names}) == 1 else ":".join(names)

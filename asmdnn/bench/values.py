@@ -1,12 +1,13 @@
 """Numbers and how data types store them, in numpy: for data, answers and results of the bench."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.types import DATA_TYPES, DataType, bf16, s4, u4
+from asmdnn.types import DATA_TYPES, FLOATS8, DataType, bf16, f8_e4m3, f8_e5m2, s4, u4
 
 Array = npt.NDArray[Any]
 
@@ -14,11 +15,50 @@ TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")  # that data are made of here
 NAMED = {**DATA_TYPES, s4.name: s4, u4.name: u4}  # the types by their names
 POISON_BYTE = 0x5A
 INTEGER_KINDS = "iu"
+MANTISSA_BITS = {f8_e5m2: 2, f8_e4m3: 3}
+BIASES = {f8_e5m2: 15, f8_e4m3: 7}
+NANS = {f8_e5m2: 0x7E, f8_e4m3: 0x7F}
+SPECIAL = {f8_e5m2: 0x7C, f8_e4m3: 0x7F}  # the byte of what is too large: infinity, or NaN
 LARGEST_S32 = 2147483520  # of f32 numbers, as docs/reorder.md has it
 
 
+def is_integer(dtype: DataType) -> bool:
+    """Whether the numbers of a type are integers, and not floats whose bits are kept in some."""
+    return np.dtype(dtype.numpy).kind in INTEGER_KINDS and dtype not in (bf16, *FLOATS8)
+
+
+@cache
+def magnitudes(dtype: DataType) -> Array:
+    """What the bytes of a float of 8 bits would be, without a sign and up to `SPECIAL`, if that were a number."""
+    codes = np.arange(SPECIAL[dtype] + 1)
+    exponent, mantissa = np.divmod(codes, 1 << MANTISSA_BITS[dtype])
+    share = mantissa / (1 << MANTISSA_BITS[dtype]) + (exponent > 0)
+    return np.asarray(share * np.exp2(np.maximum(exponent, 1.0) - BIASES[dtype]))
+
+
+def decoded_bytes(storage: Array, dtype: DataType) -> Array:
+    """The numbers of floats of 8 bits, as float32."""
+    found = np.full(128, np.nan)
+    found[: SPECIAL[dtype]] = magnitudes(dtype)[:-1]
+    if dtype == f8_e5m2:
+        found[SPECIAL[dtype]] = np.inf
+    return np.asarray(np.concatenate((found, -found)).astype(np.float32)[storage])
+
+
+def encoded_bytes(values: Array, dtype: DataType) -> Array:
+    """Numbers as floats of 8 bits, rounded to nearest even."""
+    known, size = magnitudes(dtype), np.abs(np.asarray(values, np.float64))
+    middles = (known[:-1] + known[1:]) / 2
+    below, above = (np.searchsorted(middles, size, side) for side in ("left", "right"))  # they differ in the middle
+    codes = np.where(below % 2, above, below)
+    codes = np.where(np.isnan(size), NANS[dtype], codes) + 0x80 * np.signbit(values)
+    return np.asarray(codes, np.uint8)
+
+
 def decoded(storage: Array, dtype: DataType) -> Array:
-    """The numbers that elements of a data type are: bf16 as float32, the others as they are."""
+    """The numbers that elements of a data type are: floats of 8 bits and bf16 as float32, the others as they are."""
+    if dtype in FLOATS8:
+        return decoded_bytes(storage, dtype)
     if dtype != bf16:
         return storage
     return (storage.astype(np.uint32) << np.uint32(16)).view(np.float32)
@@ -26,6 +66,8 @@ def decoded(storage: Array, dtype: DataType) -> Array:
 
 def encoded(values: Array, dtype: DataType) -> Array:
     """Numbers as elements of a data type: rounded to nearest even, integers saturated; of s4 and u4 as bytes."""
+    if dtype in FLOATS8:
+        return encoded_bytes(np.asarray(values), dtype)
     stored = np.dtype(np.int8 if dtype == s4 else dtype.numpy)
     if dtype == bf16:
         bits = np.asarray(values, np.float32).view(np.uint32)
@@ -46,7 +88,7 @@ def rounded(values: Array, dtype: DataType) -> Array:
 def poison(dims: tuple[int, ...], dtype: DataType) -> Array:
     """Elements that no result should have: NaN, or a pattern for integers."""
     stored = np.dtype(dtype.numpy)
-    if stored.kind in INTEGER_KINDS and dtype != bf16:
+    if is_integer(dtype):
         return np.full(dims, int.from_bytes([POISON_BYTE] * stored.itemsize, "little"), stored)
     return encoded(np.full(dims, np.nan, np.float32), dtype)
 
@@ -56,7 +98,7 @@ def random_values(
 ) -> Array:
     """Elements between -bound and bound, as far as the type goes; integers if exact, and for integer types."""
     stored = np.dtype(dtype.numpy)
-    if stored.kind in INTEGER_KINDS and dtype != bf16:
+    if is_integer(dtype):
         least, most = max(-bound, np.iinfo(stored).min), min(bound, np.iinfo(stored).max)
         return random.integers(least, most, dims, np.int64, endpoint=True).astype(stored)
     if exact:

@@ -11,6 +11,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver
 from asmdnn.bench.product_work import Arrays, Doubles, ProductSettings, ProductWork, product_options
 from asmdnn.bench.tensor_work import Peer
+from asmdnn.bench.typed_words import types_of_matrices
 from asmdnn.bench.words import Option, Strides, number, show_strides, strides
 from asmdnn.definitions.products import product, product_size
 from asmdnn.errors import InvalidArguments
@@ -79,6 +80,8 @@ DRIVER = Driver(
                           "undef: no bias (default), or f32, s32, ..."),
         "attr-scales": scaled_options(("wei",))["attr-scales"],
         **zero_points_option(with_weights=True),
+        "dt": Option("dt", types_of_matrices, "data types of src, weights and dst: f32 (default), u8:s8:f32, "
+                     "f8_e4m3:f8_e4m3:bf16, ...", True),
         "bia-mask": Option("bia_mask", number(0), "dims that the bias has, as bits: 2 (default) is one a column", True),
         "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
                           show_strides),
