@@ -264,6 +264,10 @@ class Folding:
                 found[name] = self.constant(f"given {self.branches}/{given}", data)
         return found
 
+    def maker(self, name: str) -> Node | None:
+        """The node that makes a value; none of constants and inputs."""
+        return next((node for node in reversed(self.nodes) if name in node.outputs), None)
+
     def constant(self, name: str, data: Array) -> str:
         """A value of its own with this data."""
         self.values[name] = Value(data.shape, data.dtype, data)

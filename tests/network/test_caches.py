@@ -247,3 +247,43 @@ def ends(lengths: Any) -> dict[str, Any]:
 def test_more_rows_than_there_is_room_for() -> None:
     with pytest.raises(dnn.InvalidArguments, match="has 13 new rows, and its past has room for 12: give it more"):
         dnn.load_onnx(attention(ROOM + 1), engine=engine(), state=STATES)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("how", ["turned", "repeated"])
+def test_rows_as_exports_of_torch_put_them(how: str, rows: int) -> None:
+    """Tokens become the first axis and go back (`cache[:, :, at] = new`), or places are repeated (`index_copy_`)."""
+    from onnx import helper, load_model_from_string, numpy_helper
+
+    new, past = (2, GROUPS, rows, D), (2, GROUPS, ROOM, D)
+    if how == "turned":
+        nodes = [
+            helper.make_node("Unsqueeze", ["at", "axis"], ["index"]),
+            helper.make_node("Transpose", ["past"], ["turned"], perm=[2, 0, 1, 3]),
+            helper.make_node("Transpose", ["new"], ["first"], perm=[2, 0, 1, 3]),
+            helper.make_node("ScatterND", ["turned", "index", "first"], ["put"]),
+            helper.make_node("Transpose", ["put"], ["present"], perm=[1, 2, 0, 3]),
+        ]
+    else:
+        nodes = [
+            helper.make_node("Reshape", ["at", "column"], ["index"]),
+            helper.make_node("Expand", ["index", "dims"], ["places"]),
+            helper.make_node("ScatterElements", ["past", "places", "new"], ["present"], axis=2),
+        ]
+    nodes.append(helper.make_node("ReduceSum", ["present"], ["y"]))
+    inputs = {"past": past, "at": ((rows,), np.int64), "new": new}
+    model = load_model_from_string(model_of(nodes, inputs, ("y", "present")))
+    constants = {"axis": [-1], "column": [1, 1, rows, 1], "dims": new}
+    model.graph.initializer.extend(numpy_helper.from_array(np.array(x), name) for name, x in constants.items())
+    net = dnn.load_onnx(model.SerializeToString(), engine=engine(2), state={"present": "past"})
+    check_in_place(net, "past")
+    (segment,) = net.segments  # of places that are an input nothing has to be looked at first
+    (scatter,) = [step for step in segment.steps if "Scatter" in step.label]  # type: ignore[union-attr]
+    assert scatter.pd.plan.tensors["indices"].dims == (2 * GROUPS * rows,), "whole rows are moved"
+    wanted, places = np.zeros(past, np.float32), np.arange(rows)
+    for first in (0, 4, -3):
+        x = random(*new)
+        wanted[:, :, places + first] = x
+        net.run({"at": places + first, "new": x})
+        assert np.array_equal(net.state["past"], wanted)
+    check_refused(net, {"at": places + ROOM, "new": x}, r"at\[0\] is 12, axis \d of src has 12: use -12 to 11")

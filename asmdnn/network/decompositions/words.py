@@ -28,6 +28,7 @@ class Sentences(Protocol):
     def inlined(self, body: Body, inputs: Mapping[str, str]) -> list[str]: ...
     def known(self, name: str) -> str: ...
     def constant(self, name: str, data: Array) -> str: ...
+    def maker(self, name: str) -> Node | None: ...
 
 
 class Decomposer:
@@ -56,6 +57,11 @@ class Decomposer:
 
     def value(self, name: str) -> Value:
         return self.folding.values[name]
+
+    def maker(self, name: str, op: str) -> Node | None:
+        """The node of this operator that makes a value, if one does."""
+        node = self.folding.maker(name)
+        return node if node is not None and node.op == op and not node.domain else None
 
     def shape(self, name: str) -> Shape:
         return self.value(name).shape

@@ -31,12 +31,14 @@ BELOW, ABOVE = IntegerBounds(-inf, -inf), IntegerBounds(inf, inf)  # all others
 
 class Known(NamedTuple):
     """An integer value: the f32 value that it is, its bounds, the inputs whose limits these come from, and what these
-    limits may come down to: that of a sum is less, also where something is added to the sum."""
+    limits may come down to: that of a sum is less, also where something is added to the sum.  origin: the input whose
+    elements these are, all of them; "" for others."""
 
     name: str
     bounds: IntegerBounds
     sources: frozenset[str] = frozenset()
     floor: int = FLOOR
+    origin: str = ""
 
 
 class TooLarge(Exception):

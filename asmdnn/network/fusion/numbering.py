@@ -55,7 +55,7 @@ class KnownIntegers:
         self.nodes.append(Node("Number", (name,), (made,), {"limit": around(limit)}, "", OWN))
         if dtype in NARROW_TYPES:
             return Known(made, range_of(dtype))
-        return Known(made, IntegerBounds(0 if dtype in UNSIGNED else -limit, limit), frozenset((name,)))
+        return Known(made, IntegerBounds(0 if dtype in UNSIGNED else -limit, limit), frozenset((name,)), origin=name)
 
     def made(self, name: str, shape: tuple[int, ...], dtype: Any = F32) -> str:
         self.values[name] = Value(shape, dtype)
@@ -78,7 +78,8 @@ class KnownIntegers:
     def learn(self, name: str, one: Known) -> None:
         """An integer that is known as f32, and the way back for those who need it."""
         self.known[name] = one
-        self.nodes.append(Node("Integers", (one.name,), (name,), {"bounds": tuple(one.bounds)}, "", OWN))
+        attributes = {"bounds": tuple(one.bounds), "origin": one.origin}
+        self.nodes.append(Node("Integers", (one.name,), (name,), attributes, "", OWN))
 
     def wraps(self, node: Node, inputs: Sequence[str], bounds: IntegerBounds, **changed: Any) -> bool:
         """The node on f32 operands, whose result wraps around where its narrow type holds less.  Raises TooLarge."""

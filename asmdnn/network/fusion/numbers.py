@@ -53,6 +53,8 @@ MOVES = {
     "SpaceToDepth",
 }  # fmt: skip
 
+MOVES_ALL = MOVES - {"Slice"}
+
 
 def as_numbers(graph: StaticGraph) -> StaticGraph:
     """The graph with integers as f32 wherever that is exact."""
@@ -167,7 +169,7 @@ class Numbering(BitOperators, PlaceOperators):
         x = self.number(node.inputs[0]) if self.is_integer(node.inputs[0]) else None
         if x is None:
             return False
-        known = self.as_it_is(node.outputs[0], x)
+        known = self.as_it_is(node.outputs[0], x)._replace(origin=x.origin if node.op in MOVES_ALL else "")
         return self.results(node, (x.name, *node.inputs[1:]), [(node.outputs[0], known)])
 
     def pad(self, node: Node) -> bool:

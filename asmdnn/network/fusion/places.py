@@ -66,8 +66,10 @@ class PlaceOperators(KnownIntegers):
                 return False
             name = known.name
             if known.bounds.least < limit.least or known.bounds.most >= size:
-                integers = self.made(self.said(node), shape, WIDE[0])
-                self.nodes.append(Node("Integers", (name,), (integers,), {"bounds": tuple(known.bounds)}, "", OWN))
+                integers = known.origin or self.said(node)
+                if not known.origin:
+                    self.made(integers, shape, WIDE[0])
+                    self.nodes.append(Node("Integers", (name,), (integers,), {"bounds": tuple(known.bounds)}, "", OWN))
                 name = self.made(f"{result}, looked at", shape)
                 self.nodes.append(Node("LookedAt", (known.name, integers), (name,), {"limit": limit}, "", OWN))
         if limit.least < 0:

@@ -51,6 +51,10 @@ class KnownGraph:
         """Rules have no bodies."""
         raise NotImplementedError
 
+    def maker(self, name: str) -> Node | None:
+        """None: what lies where is found out when the whole graph is planned."""
+        return None
+
     def constant(self, name: str, data: Array) -> str:
         data = np.array(data)
         data.setflags(write=False)

@@ -46,12 +46,14 @@ def lower_integers(steps: Steps, group: Group) -> None:
     node = group.node
     steps.integers.made[group.result] = Place(*steps.place(node.inputs[0]))
     steps.integers.bounds[group.result] = node.get("bounds")
+    if node.get("origin", ""):
+        steps.integers.origins[group.result] = node.get("origin")
     if steps.value(group.result).dtype in NUMBERS:
         steps.define(group.result, steps.integers.made[group.result])
 
 
 def lower_looked_at(steps: Steps, group: Group) -> None:
-    """The same place; a call has to look at the integers after it."""
+    """The same place; a call has to look at the integers."""
     node = group.node
     steps.integers.look_at(node.inputs[1], node.get("limit"))
     steps.define(group.result, steps.place(node.inputs[0]))

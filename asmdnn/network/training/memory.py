@@ -119,7 +119,7 @@ def fitted(net: Any, loss: str, limit: int | None, checkpoints: Sequence[str]) -
             f"memory_limit is {limit} bytes, and a call takes {least.nbytes} at least ({least.keeping.label}): allow "
             "so many, or make the batch smaller"
         )
-    return min(fits, key=lambda one: one.net.segments[0].plan.cycles)
+    return min(fits, key=lambda one: one.net.segments[-1].plan.cycles)
 
 
 def ways(checkpoints: Sequence[str]) -> Iterator[Keeping]:
@@ -129,7 +129,7 @@ def ways(checkpoints: Sequence[str]) -> Iterator[Keeping]:
 
 def flow_of(net: Any, loss: str) -> ThereAndBack:
     """The turn is after the last step of what the loss needs."""
-    (segment,) = net.segments
+    segment = net.segments[-1]  # the one that writes states
     steps, nodes = segment.way.steps, segment.graph.nodes
     forward = {name for node in needed(nodes, (net.graph.outputs[loss],)) for name in node.outputs}
     before = [i for i, step in enumerate(steps.steps) if not forward.isdisjoint(made_by(step))]
@@ -139,11 +139,11 @@ def flow_of(net: Any, loss: str) -> ThereAndBack:
 def kept_as(net: Any, flow: ThereAndBack, keeping: Keeping) -> FittedNetwork:
     """The network with the steps of another way."""
     plan: NetworkPlan = net.planned()
-    (segment,) = plan.segments
+    *before, segment = plan.segments
     assert isinstance(segment, CompiledSegment) and keeping.choice is not None, "training networks are native"
     way = segment.way
     again = FormatPath(with_again(flow, keeping.choice(flow)), way.cycles, way.by_themselves, way.changes)
-    new = (of_steps(segment.segment, segment.graph, again, segment.pool),)
+    new = (*before, of_steps(segment.segment, segment.graph, again, segment.pool))
     how = runnable(plan.model, plan.graph, new, plan.engine)
     made = Network(lambda: plan.engine, replace(plan, segments=new, runnable=how), origin=net.origin, states=net.state)
     return FittedNetwork(made, call_bytes(made), keeping)
