@@ -4,30 +4,37 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[...]                    | pixel p's source starts src_pixel_bytes[p] after the pointer |
-| weights | f32[vectors, outputs, lanes] | for each tap, vectors at weights_vector_bytes; zero after the last channel |
-| bias    | f32[outputs]                | |
-| dst     | f32[outputs, pixels]        | outputs at dst_output_bytes; only written, unless a sum reads it |
+| src     | src_type[...]               | pixel p's source starts src_pixel_bytes[p] after the pointer |
+| weights | types.weights[vectors, outputs, lanes * group] | for each tap, at weights_vector_bytes; zero after the end |
+| bias    | f32[outputs]                | if sums are f32; to others it is a post-op |
+| dst     | dst_type[outputs, pixels]   | outputs at dst_output_bytes; only written, unless a sum reads it |
 | taps    | int64[...]                  | for each group a count, then (src, weights) byte offsets, one pair a tap |
-| 5, 6 .. | f32[...]                    | operands of post-ops: pixels, or an element, for each output at row_bytes |
+| 5, 6 .. | operand_types[...]          | operands of post-ops: pixels, or an element, for each output at row_bytes |
 
 Where output channels were lanes, most lanes would be padding: of 1 channel all but one.  Sums of some pixels are in
 registers, each a vector of partial sums; then the lanes of all of them are added in a tree of shuffles, 21 instructions
-for 8 sums (Vector.sum_lanes), so that lanes become pixels.  Taps are grouped as conv.py says.
+for 8 sums (Vector.sum_lanes), so that lanes become pixels.  Taps are grouped as conv.py says.  A lane has a group of
+channels, as the dot product of `types` multiplies them; src of fewer bytes is widened as it is loaded.
 """
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.dot.epilogue import TileEpilogue
+from asmdnn.generators.dot.epilogue import EpilogueTypes, TileEpilogue
 from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
-from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.vector import Lanes
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.dense import Run, dense_of
+from asmdnn.isa.dot import F32, Dot, Types, dot_of
+from asmdnn.isa.elements import element_of
+from asmdnn.isa.vector import Lanes, Row
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
-from asmdnn.types import f32
+from asmdnn.types import DataType, f32
 
 MOST_SOURCES = 3  # registers that take turns holding a source vector
 Sums = list[tuple[int, list[Register]]]  # of a pixel, those of all outputs
@@ -38,6 +45,7 @@ class FewTileSpec:
     """Everything that the bytes of the kernel depend on; sizes in bytes where they say so.
 
     Pixels are at most as many as lanes.  A group's channels are those that a tap has, vectors of them and a rest.
+    types: of a dot that adds nothing to src; src_type: that of its src, or one that is widened to it.
     """
 
     isa: str
@@ -49,6 +57,10 @@ class FewTileSpec:
     groups: tuple[TapGroup, ...]
     bias: bool = False
     post_ops: tuple[PostOp, ...] = ()
+    types: Types = F32
+    src_type: DataType = f32
+    dst_type: DataType = f32
+    operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
 
     @property
     def pixels(self) -> int:
@@ -58,14 +70,30 @@ class FewTileSpec:
     @property
     def at_once(self) -> int:
         """Pixels whose sums are in registers."""
-        most = most_at_once(self.isa, self.outputs)
+        most = most_at_once(self.isa, self.outputs, self.types)
         return min(most, 1 << (self.pixels - 1).bit_length())
 
     @property
     def name(self) -> str:
         words = [f"{self.pixels}x{self.outputs}"]
         words += ["bias"] * self.bias + [*words_of(self.post_ops), checksum(self)]
-        return f"few_outputs_f32_{'_'.join(words)}__{self.isa}"
+        src = f"{self.src_type}_as_" * (self.src_type != self.types.src)
+        return f"few_outputs_{src}{self.types}_{'_'.join(words)}__{self.isa}"
+
+    @property
+    def vector_channels(self) -> int:
+        """Of a vector: a group in every lane."""
+        return lanes_of(self.isa) * self.types.group
+
+    @property
+    def works_in_f32(self) -> bool:
+        """Whether something is computed from the sums, or they are stored as another type."""
+        return bool(self.post_ops) or self.dst_type != self.types.sums
+
+    @property
+    def epilogue_types(self) -> EpilogueTypes:
+        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
+        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -73,7 +101,8 @@ class FewTileSpec:
 
     def footprint(self) -> Footprint:
         """The bytes that a call touches."""
-        dst = tuple(Range(DST, at, at + f32.size_bytes * self.pixels) for at in self.of_outputs(self.dst_output_bytes))
+        width = self.dst_type.size_bytes * self.pixels
+        dst = tuple(Range(DST, at, at + width) for at in self.of_outputs(self.dst_output_bytes))
         operands = operands_read(self.post_ops)
         others = [r for operand in operands if operand is not OLD_DST for r in self.operand_ranges(operand)]
         reads = (*[Range(BIAS, 0, f32.size_bytes * self.outputs)] * self.bias, *others, *dst * (OLD_DST in operands))
@@ -84,33 +113,37 @@ class FewTileSpec:
         return [output * step_bytes for output in range(self.outputs)]
 
     def operand_ranges(self, operand: Operand) -> tuple[Range, ...]:
-        size = f32.size_bytes * (1 if operand.element else self.pixels)
+        size = self.epilogue_types.of(operand).size_bytes * (1 if operand.element else self.pixels)
         return tuple(dict.fromkeys(Range(operand.argument, at, at + size) for at in self.of_outputs(operand.row_bytes)))
 
     def tap_ranges(self, group: TapGroup) -> list[Range]:
         """What one tap of a group reads, from its source pixel and its weights."""
-        lanes = lanes_of(self.isa)
-        firsts = range(0, group.channels, lanes)
+        whole, size = self.vector_channels, self.src_type.size_bytes
+        firsts = range(0, group.channels, whole)
         src = [
-            (self.src_pixel_bytes[p] + j * self.src_vector_bytes, f32.size_bytes * min(lanes, group.channels - first))
+            (self.src_pixel_bytes[p] + j * self.src_vector_bytes, size * min(whole, group.channels - first))
             for p in group.pixels
             for j, first in enumerate(firsts)
         ]
-        of_vector = f32.size_bytes * lanes * self.outputs
+        of_vector = self.types.weights.size_bytes * whole * self.outputs
         weights = [j * self.weights_vector_bytes for j in range(len(firsts))]
         return [*(Range(SRC, at, at + n) for at, n in src), *(Range(WEIGHTS, at, at + of_vector) for at in weights)]
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 5 arguments and one for each operand of post-ops."""
-        FewCode(self, asm).emit()
+        code = FewCode(self, dot_of(self.types, self.isa, vector_of(self.isa, asm)))
+        with code.dot.ready():
+            code.sum_up()
+        code.finish()
         asm.ret()
 
 
 class FewCode:
     """The emission: some pixels after the other, whose sums go to the stack; then output by output the end."""
 
-    def __init__(self, spec: FewTileSpec, asm: Assembler) -> None:
-        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+    def __init__(self, spec: FewTileSpec, dot: Dot) -> None:
+        self.spec, self.dot, self.v = spec, dot, dot.v
+        self.asm = asm = dot.asm
         self.sums = [asm.stack(self.v.bytes) for _ in range(spec.outputs)]
         self.src, self.weights, self.bias, self.dst = (asm.gp.take(name) for name in ARGUMENTS[:TAPS])
         for pointer, argument in ((self.src, SRC), (self.weights, WEIGHTS), (self.dst, DST)):
@@ -118,10 +151,9 @@ class FewCode:
         if spec.bias:
             asm.MOV(self.bias, mem(asm.frame, 8 * BIAS))
 
-    def emit(self) -> None:
+    def sum_up(self) -> None:
         for first in range(0, self.spec.pixels, self.spec.at_once):
             self.some_pixels(first)
-        self.finish()
 
     def some_pixels(self, first: int) -> None:
         """The sums of `at_once` pixels, or of as many as there are, of all outputs."""
@@ -156,36 +188,81 @@ class FewCode:
 
     def multiply_tap(self, group: TapGroup, sums: Sums, src: Register, weights: Register) -> None:
         """sums[p][o] += src[p, j] * weights[j, o] for the vectors j of a tap's channels."""
-        full, rest = divmod(group.channels, self.v.lanes)
+        full, rest = divmod(group.channels, self.spec.vector_channels)
         for j in range(full):
             self.multiply_vector(j, self.v, sums, src, weights)
         if rest:
-            tail = self.v.tail(rest)
-            self.multiply_vector(full, tail, sums, src, weights)
-            tail.release()
+            with self.rest_of(rest) as part:
+                self.multiply_vector(full, part, sums, src, weights)
+
+    @contextmanager
+    def rest_of(self, channels: int) -> Iterator[Lanes]:
+        """How to read the first channels of a vector."""
+        v = self.v
+        if self.spec.types.group == 1:
+            with v.parts(1, channels) as (tail,):
+                yield tail
+            return
+        spare = v.registers.take("part of a rest")
+        dense = dense_of(v, spare)
+        yield Run(dense, channels * self.spec.src_type.size_bytes)
+        dense.forget()
+        v.registers.free(spare)
 
     def multiply_vector(self, j: int, part: Lanes, sums: Sums, src: Register, weights: Register) -> None:
         """Those of one vector, of which src has a part; weights are in registers if they fit there beside a source."""
-        spec, asm, v = self.spec, self.asm, self.v
+        spec, asm, v, dot = self.spec, self.asm, self.v, self.dot
         asm.role(f"vector {j} of channels")
-        rows = [mem(weights, j * spec.weights_vector_bytes + o * v.bytes, size=v.bytes) for o in range(spec.outputs)]
-        held = v.registers.take("weights", spec.outputs) if v.registers.available > spec.outputs else []
-        for o, row in enumerate(rows):
-            asm.call_it(row, f"weights[{j}, {o}]")
-        for x, row in zip(held, rows, strict=False):
-            v.load(x, row)
-        sources = v.registers.take("source", min(MOST_SOURCES, v.registers.available))
+        size = dot.row_bytes
+        places = [mem(weights, j * spec.weights_vector_bytes + o * size, size=size) for o in range(spec.outputs)]
+        for o, place in enumerate(places):
+            asm.call_it(place, f"weights[{j}, {o}]")
+        product = v.registers.take("product", dot.product_registers)
+        held = self.hold(places)
+        row = v.registers.take("weights of an output", 0 if held or dot.reads_memory else dot.row_registers)
+        count = min(MOST_SOURCES, v.registers.available // dot.copy_registers)
+        sources = v.registers.take("source", count, dot.copy_registers)
         for number, (p, of_outputs) in enumerate(sums):
-            at = mem(src, spec.src_pixel_bytes[p] + j * spec.src_vector_bytes, size=v.bytes)
+            at = mem(src, spec.src_pixel_bytes[p] + j * spec.src_vector_bytes, size=self.src_bytes)
             asm.call_it(at, f"src[{p}, {j}]")
-            if held and part is v and spec.outputs == 1:
-                v.fma(of_outputs[0], held[0], at)
+            if self.reads_src and held and part is v and spec.outputs == 1:
+                dot.multiply(of_outputs[0], held[0][0], at)
                 continue
             source = sources[number % len(sources)]
-            part.load(source, at)
-            for x, factor in zip(of_outputs, held or rows, strict=True):
-                v.fma(x, source, factor)
-        v.registers.free(*held, *sources)
+            self.load_source(source, at, part)
+            for o, x in enumerate(of_outputs):
+                factor = held[o] if held else dot.read(row, v, places[o])
+                dot.accumulate(x, source, factor, [*product, source[0]][0])
+        v.registers.free(*product, *row, *(x for of in (*held, *sources) for x in of))
+
+    @property
+    def src_bytes(self) -> int:
+        """Of a vector of channels."""
+        return self.spec.vector_channels * self.spec.src_type.size_bytes
+
+    @property
+    def reads_src(self) -> bool:
+        """Whether a multiply can take src from memory, in the place of weights: floats may change places."""
+        spec = self.spec
+        return spec.src_type == spec.types.src and spec.types.sums == f32
+
+    def hold(self, places: Sequence[Pointer]) -> list[Row]:
+        """The weights of all outputs in registers; none if too few are free."""
+        registers, dot = self.v.registers, self.dot
+        if registers.available < len(places) * dot.row_registers + dot.copy_registers:
+            return []
+        held: list[Row] = registers.take("weights", len(places), dot.row_registers)
+        for row, place in zip(held, places, strict=True):
+            dot.load(row, self.v, place)
+        return held
+
+    def load_source(self, source: Row, at: Pointer, part: Lanes) -> None:
+        """A vector of src, as it is multiplied."""
+        if self.spec.types.group == 1:
+            element_of(self.spec.src_type).load(self.v, source[-1], at, part)
+        else:
+            part.load(source[-1], at)
+        self.dot.arrange_src(source)
 
     def add_up(self, first: int, acc: list[list[Register]]) -> None:
         """The sums of lanes, to the stack."""
@@ -193,21 +270,25 @@ class FewCode:
         asm.role(f"pixels {first}: add lanes")
         spare = v.registers.take("spare")
         for o, of_output in enumerate(acc):
-            v.store_first(self.sums[o].shifted(f32.size_bytes * first), v.sum_lanes(of_output, spare), len(of_output))
+            total = v.sum_lanes(of_output, spare, self.dot.addition)
+            v.store_first(self.sums[o].shifted(f32.size_bytes * first), total, len(of_output))
         v.registers.free(spare, *(x for of_output in acc for x in of_output))
 
     def finish(self) -> None:
         """Bias, post-ops and stores, a vector of pixels for each output."""
         spec, asm, v = self.spec, self.asm, self.v
         asm.role("finish")
-        epilogue, x = TileEpilogue(v, spec.post_ops), v.registers.take("sums")
+        epilogue, x = TileEpilogue(v, spec.post_ops, types=spec.epilogue_types), v.registers.take("sums")
+        vector_bytes = v.lanes * spec.dst_type.size_bytes
         with v.parts(1, spec.pixels) as (part,):
             for o in range(spec.outputs):
                 part.load(x, self.sums[o])
                 if spec.bias:
                     v.broadcast(epilogue.spare[0], mem(self.bias, f32.size_bytes * o, size=f32.size_bytes))
                     v.add(x, x, epilogue.spare[0])
-                at = mem(self.dst, o * spec.dst_output_bytes, size=v.bytes)
+                if spec.works_in_f32:
+                    self.dot.to_f32(x)
+                at = mem(self.dst, o * spec.dst_output_bytes, size=vector_bytes)
                 asm.call_it(at, f"dst[{o}]")
                 epilogue.finish(x, o, 0, at, part, part)
         v.registers.free(x)

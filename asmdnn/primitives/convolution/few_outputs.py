@@ -9,7 +9,8 @@ from math import inf
 import numpy as np
 
 from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
-from asmdnn.isa.dot import f32_dot_level
+from asmdnn.generators.dot.matmul_shape import RESULTS
+from asmdnn.isa.dot import F32, dot_level, unshifted_level, words_of
 from asmdnn.isa.vectors import NARROWEST, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
@@ -28,7 +29,7 @@ from asmdnn.primitives.convolution.direct import (
 )
 from asmdnn.primitives.convolution.few_outputs_schedule import TAP_VECTORS, cycles_of, scheduled
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
-from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
+from asmdnn.primitives.convolution.multiplied import types_of, types_of_rows
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
@@ -38,6 +39,7 @@ from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, strip_heights
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
 
 NAME = "few_outputs"
@@ -52,7 +54,21 @@ AROUND = (  # the tensors that are copied into formats of the kernels, best firs
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """The plans of a convolution with few output channels, best first; nothing for one with more."""
-    if desc.dst.dims[1] <= MOST_OUTPUTS and not desc.has_groups:
+    yield from plans_as(desc, attr, engine, planned)
+
+
+def plans_as(
+    desc: Desc, attr: Attr, engine: Engine, planned: Callable[[Desc, Attr, Engine], Plan]
+) -> Iterator[Plan | Refusal]:
+    """The same of a convolution or a deconvolution.  Types and attributes that no format helps are refused once."""
+    if desc.dst.dims[1] > MOST_OUTPUTS or desc.has_groups:
+        return
+    try:
+        sums = types_of_rows(types_of(desc), engine).sums
+        chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc), sums)
+    except Refused as reason:
+        yield Refusal(f"{NAME}:{engine.isa}", str(reason))
+    else:
         yield from plans_between_reorders(NAME, desc, attr, engine, planned, AROUND)
 
 
@@ -69,25 +85,26 @@ def planned_as(
     parts: Parts[Desc],
 ) -> Plan:
     """The same of a convolution or a deconvolution; `parts` are the direct convolutions that it is compared with."""
-    level_of_rows(types_of(desc), engine)  # types that no kernel multiplies are refused by name
-    check_f32(desc.tensors())
-    engine = at_level(engine, f32_dot_level(engine.isa))
-    lanes = lanes_of(engine.isa)
-    weights = weights_desc(desc.weights, lanes)
+    types = types_of_rows(types_of(desc), engine)
+    of_direct = at_level(engine, dot_level(types, engine.isa))
+    engine = at_level(engine, unshifted_level(types, engine.isa))
+    channels = lanes_of(engine.isa) * types.group
+    weights = weights_desc(desc.weights, channels)
     check_weights(desc, weights)
-    wanted = {"src": f"aBx{lanes}b", "bias": "a", "dst": "abx"}
+    wanted = {"src": f"aBx{channels}b" if types_of(desc).group == 1 else "axb", "bias": "a", "dst": "abx"}
     formats = {n: MemoryDesc(d.dims, d.dtype, wanted[n]) for n, d in desc.tensors().items() if d.is_any and n in wanted}
     desc = desc.with_formats({**formats, "weights": weights})
     if 0 in desc.dst.dims:
         return nothing(desc, attr, engine)
-    src, dst = layouts_of(desc, lanes)
-    g = whole(desc, src, dst).flattened()
+    chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc), types.sums)
+    src, dst = layouts_of(desc, channels)
+    factors = desc.with_formats({"src": of_type(desc.src, types.src)})  # as it is multiplied, where it lies
+    g = whole(factors, src, dst).flattened()
+    lanes = lanes_of(engine.isa)
     check_near(g, lanes)
     tiles = choose_tiles(g, lanes, engine.tuning.convolution.strip_pixels)
-    check_worth(g, tiles, parts(desc, src, dst), engine)
-    chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
-    others = chain.operands(desc.dst)
-    check_f32(others)
+    check_worth(expected_cycles(g, tiles, engine), direct_cycles(parts(factors, src, dst), of_direct))
+    others = chain.operands(desc.dst, RESULTS)
     read = {operand: readable(tensor, desc.dst) for operand, tensor in others.items()}
     tensors = {**desc.tensors(), **chain.arguments(read)}
     plan = scheduled(
@@ -96,22 +113,22 @@ def planned_as(
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
-def weights_desc(weights: MemoryDesc, lanes: int) -> MemoryDesc:
-    """A vector of input channels for every output, at every kernel position: Ihwo8i and the like."""
+def weights_desc(weights: MemoryDesc, channels: int) -> MemoryDesc:
+    """A vector of so many input channels for every output, at every kernel position: Ihwo8i and the like."""
     letters = "abcde"[: weights.ndims]
-    return MemoryDesc(weights.dims, weights.dtype, f"B{letters[2:]}a{lanes}b")
+    return MemoryDesc(weights.dims, weights.dtype, f"B{letters[2:]}a{channels}b")
 
 
-def layouts_of(desc: ConvolutionDesc, lanes: int) -> tuple[ImageLayout, ImageLayout]:
-    """Raises Refused unless kernels can address the tensors, whose formats are resolved."""
+def layouts_of(desc: ConvolutionDesc, channels: int) -> tuple[ImageLayout, ImageLayout]:
+    """Raises Refused unless kernels can address the tensors, whose formats are resolved; of src vectors of channels."""
     check_types(desc)
     src, dst = image_layout(desc.src), image_layout(desc.dst)
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
     if not src.is_dense and desc.src.dims[1] > 1:
         raise Refused(f"src {format_of(desc.src)} has its channels apart")
-    if desc.src.inner_blocks and src.block % lanes:
-        raise Refused(f"src {format_of(desc.src)} has blocks of {src.block} channels, a vector has {lanes}")
+    if desc.src.inner_blocks and src.block % channels:
+        raise Refused(f"src {format_of(desc.src)} has blocks of {src.block} channels, a vector has {channels}")
     if desc.dst.inner_blocks or (dst.pixel_bytes != dst.element_bytes and max(desc.dst.dims[2:]) > 1):
         raise Refused(f"dst {format_of(desc.dst)} has its pixels apart")
     return src, dst
@@ -150,7 +167,8 @@ def expected_cycles(g: ConvGeometry, tiles: Tiles, engine: Engine) -> float:
 def direct_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
     """Expected cycles of an image by direct convolutions, with a vector of output channels, if ports count."""
     cost = engine.tuning.convolution.narrow_cost
-    narrow = cost * vector_cycles(parts, at_level(engine, NARROWEST)) if cost < 1 else inf
+    may_be_narrow = cost < 1 and parts[0].types == F32
+    narrow = cost * vector_cycles(parts, at_level(engine, NARROWEST)) if may_be_narrow else inf
     return min(vector_cycles(parts, engine), narrow)
 
 
@@ -158,13 +176,12 @@ def vector_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
     """The same by vectors of a level."""
     lanes, tuning, total = lanes_of(engine.isa), engine.tuning, 0.0
     for part in parts:
-        padded = replace(part, oc_stored=lanes)
+        padded = replace(part, oc_stored=lanes, types=words_of(part.types, engine.isa) or part.types)
         total += ImageModel(padded, engine.isa, tuning).cycles(choose_tiling(padded, engine.isa, (1,), tuning))
     return total
 
 
-def check_worth(g: ConvGeometry, tiles: Tiles, parts: Sequence[ConvGeometry], engine: Engine) -> None:
-    """Raises Refused where direct convolutions of the parts are expected to be faster."""
-    own, other = expected_cycles(g, tiles, engine), direct_cycles(parts, engine)
+def check_worth(own: float, other: float) -> None:
+    """Raises Refused where direct convolutions are expected to take fewer cycles of an image."""
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.few_outputs import FewTileSpec
 from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, most_at_once
 from asmdnn.generators.functions.postops import Operand
-from asmdnn.isa.dot import GROUP_BYTES
+from asmdnn.isa.dot import GROUP_BYTES, dot_class
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cost import step_cycles
@@ -27,6 +28,7 @@ from asmdnn.primitives.convolution.tiles import Pattern, Tiles
 from asmdnn.primitives.convolution.tiling import STREAM_BYTES
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import replace
+from asmdnn.types import f32
 
 TAP_VECTORS = 4  # of channels, unrolled in a tap: of 12 sums, code of 1 KiB
 
@@ -46,12 +48,15 @@ def scheduled(
     post_ops = chain.on_registers({operand: place.operand for operand, place in places.items()})
     whole = tensors["src"].padded_dims[1]
     groups = [taps_of(g, pattern, whole, engine.isa) for pattern in tiles.patterns]
-    offsets = TapOffsets(g, GROUP_BYTES * g.oc, lanes_of(engine.isa))
+    offsets = TapOffsets(g, g.types.weights_bytes * g.oc, lanes_of(engine.isa))
     lists = [tap_list(offsets, taps) for taps in groups]
     starts = 8 * np.cumsum([0, *map(len, lists)])
     bias = "bias" in tensors and not chain.adds_bias
     shapes = [spec_of(g, *of, engine.isa) for of in zip(tiles.patterns, groups, strict=True)]
-    specs = [replace(shape, bias=bias, post_ops=post_ops) for shape in shapes]
+    kinds = {tensor.dtype for tensor in operands.values()}
+    ends: dict[str, Any] = {"bias": bias, "post_ops": post_ops, "dst_type": tensors["dst"].dtype}
+    ends["operand_types"] = () if kinds <= {f32} else tuple(tensor.dtype for tensor in operands.values())
+    specs = [replace(shape, src_type=tensors["src"].dtype, **ends) for shape in shapes]
     kernels = {spec: number for number, spec in enumerate(dict.fromkeys(specs))}
     kernel = np.array([kernels[spec] for spec in specs])
     image = np.zeros(1, np.int64)
@@ -81,10 +86,11 @@ def spec_of(g: ConvGeometry, pattern: Pattern, taps: Sequence[ConvTaps], isa: st
         isa=isa,
         outputs=g.oc,
         src_pixel_bytes=pattern.src_pixel_bytes,
-        src_vector_bytes=g.src.block_bytes if g.src.block == lanes else GROUP_BYTES * lanes,
-        weights_vector_bytes=GROUP_BYTES * lanes * g.oc * g.positions,
+        src_vector_bytes=g.src.block_bytes if g.src.block == lanes else g.src.element_bytes * lanes,
+        weights_vector_bytes=g.types.weights_bytes * lanes * g.oc * g.positions,
         dst_output_bytes=g.dst.channel(1),
         groups=tuple(of_group.group for of_group in taps),
+        types=g.types,
     )
 
 
@@ -101,11 +107,12 @@ def places_of(tensors: Mapping[str, MemoryDesc], dst: MemoryDesc) -> dict[str, T
 
 def taps_of(g: ConvGeometry, pattern: Pattern, whole: int, isa: str) -> list[ConvTaps]:
     """The tap groups of a pattern's kernel; src has `whole` channels with its zero padding."""
-    lanes = lanes_of(isa)
-    channels = g.ic if whole % lanes else -(-g.ic // lanes) * lanes
+    lanes, together = lanes_of(isa), g.types.group
+    vector = lanes * together
+    channels = g.ic if whole % vector else -(-g.ic // vector) * vector
     sizes: dict[int, list[int]] = {}
-    for first, size in runs_of_channels(channels, lanes, g.src):
-        sizes.setdefault(size, []).append(first)
+    for first, count in runs_of_steps(-(-channels // together), lanes, g.src):
+        sizes.setdefault(min(count * together, channels - first * together), []).append(first)
     return [
         ConvTaps(TapGroup(pixels, size), tuple(first), positions)
         for pixels, positions in pattern.positions
@@ -113,11 +120,11 @@ def taps_of(g: ConvGeometry, pattern: Pattern, whole: int, isa: str) -> list[Con
     ]
 
 
-def runs_of_channels(channels: int, lanes: int, src: ImageLayout) -> list[tuple[int, int]]:
-    """(first, count) of the channels that one tap takes: some vectors at one distance."""
-    blocks = range(0, channels, src.block) if lanes < src.block < channels else (0,)
+def runs_of_steps(steps: int, lanes: int, src: ImageLayout) -> list[tuple[int, int]]:
+    """(first, count) of the groups of channels that one tap takes: some vectors at one distance."""
+    blocks = range(0, steps, src.block) if lanes < src.block < steps else (0,)
     found = []
-    for begin, end in pairwise((*blocks, channels)):
+    for begin, end in pairwise((*blocks, steps)):
         for vectors in balanced(-(-(end - begin) // lanes), TAP_VECTORS):
             found.append((begin, min(vectors * lanes, end - begin)))
             begin += vectors * lanes
@@ -131,13 +138,14 @@ def tap_list(offsets: TapOffsets, groups: Sequence[ConvTaps]) -> Int64:
 
 
 def cycles_of(g: ConvGeometry, pattern: Pattern, engine: Engine) -> float:
-    """Expected cycles of a tile: its multiplies, the tree that adds lanes, three instructions for a sum, and what L1
-    does not hold, which some pixels after the other read."""
+    """Expected cycles of a tile: its multiplies, two instructions to widen a vector, the tree that adds lanes, three
+    instructions for a sum, and what L1 does not hold, which some pixels after the other read."""
     tuning, pixels = engine.tuning, len(pattern.src_pixel_bytes)
-    at_once = most_at_once(engine.isa, g.oc)
-    vectors = -(-g.ic // lanes_of(engine.isa)) * g.positions_of_pixel
+    at_once, dot = most_at_once(engine.isa, g.oc, g.types), dot_class(g.types, engine.isa)
+    vectors = -(-g.steps // lanes_of(engine.isa)) * g.positions_of_pixel
     apart = min(at_once, g.places)
-    step = apart * step_cycles(at_once // apart, g.oc, 0, tuning.phases)
+    step = apart * step_cycles(at_once // apart, g.oc, 0, tuning.phases, dot)
+    step += at_once * (g.src.element_bytes < GROUP_BYTES) + apart * g.oc * (g.types.weights_bytes < GROUP_BYTES)
     turns = -(-pixels // at_once)
     added = tuning.convolution.few_sum_cycles * at_once * g.oc
     return tuning.phases.call_cycles + turns * (vectors * step + added + streamed_cycles(g, at_once, tuning))
@@ -147,8 +155,8 @@ def streamed_cycles(g: ConvGeometry, pixels: int, tuning: Tuning) -> float:
     """Of so many pixels: all weights, and of src the next columns of every row, if the kernel reaches several; each
     unless L1 holds it from pixel to pixel, or from row to row."""
     conv_tuning, last, rows = tuning.convolution, g.axes[-1], prod(axis.positions_of_pixel for axis in g.axes[:-1])
-    pixel_bytes = g.steps * GROUP_BYTES
-    weights_bytes, column_bytes = pixel_bytes * g.oc * g.positions_of_pixel, pixel_bytes * rows
+    weights_bytes = g.steps * g.types.weights_bytes * g.oc * g.positions_of_pixel
+    column_bytes = g.steps * g.src.element_bytes * rows
     weights = weights_bytes if weights_bytes > conv_tuning.near_panel_bytes else 0
     src = column_bytes * pixels * last.step if rows > 1 and column_bytes * last.i > conv_tuning.near_panel_bytes else 0
     return (conv_tuning.few_weights_stream_cycles * weights + conv_tuning.few_src_stream_cycles * src) / STREAM_BYTES

@@ -49,9 +49,13 @@ def level_of_rows(types: Types, engine: Engine) -> Engine:
     """The engine with the best level for kernels that load both factors into registers, where they are widened to f32
     if the level does not multiply them, as bytes are beside floats.  Raises Refused if none of its levels has these
     types."""
+    return at_level(engine, dot_level(types_of_rows(types, engine), engine.isa))
+
+
+def types_of_rows(types: Types, engine: Engine) -> Types:
+    """What such kernels multiply.  Raises Refused as `level_of_rows` does."""
     try:
-        found = multiplied(f32 if are_bytes_by_floats(types) else types.src, types.weights, engine.isa)
-        return at_level(engine, dot_level(found, engine.isa))
+        return multiplied(f32 if are_bytes_by_floats(types) else types.src, types.weights, engine.isa)
     except Unimplemented as reason:
         raise Refused(str(reason)) from None
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import DeconvolutionForward
-from asmdnn.primitives.convolution.few_outputs import AROUND, NAME, planned_as
-from asmdnn.primitives.convolution.reordered import plans_between_reorders
+from asmdnn.primitives.convolution.few_outputs import planned_as, plans_as
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.deconvolution.parts import parts_of, whole
 
@@ -20,5 +18,4 @@ def planned(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Plan:
 
 def plans(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """The plans of a deconvolution with few output channels, best first; nothing for one with more."""
-    if desc.dst.dims[1] <= MOST_OUTPUTS and not desc.has_groups:
-        yield from plans_between_reorders(NAME, desc, attr, engine, planned, AROUND)
+    yield from plans_as(desc, attr, engine, planned)

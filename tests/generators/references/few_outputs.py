@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from asmdnn.bench.typed import narrowed
 from asmdnn.generators.dot.few_outputs import FewTileSpec
+from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
+from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers
 from tests.support import functions
@@ -21,14 +24,16 @@ Taps = list[list[tuple[int, int]]]  # for each group, (src, weights) byte offset
 def few_case(spec: FewTileSpec, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1."""
     taps = make_taps(spec, random)
-    memory = {name: elements(random, integers) for name in spec.frame if name != "taps"}
+    kinds = kinds_of_few(spec)
+    memory = {name: elements(random, integers, kinds[name]) for name in spec.frame if name != "taps"}
     clear_padding(spec, taps, memory)
     few_tile(spec, taps, memory)
     words = np.array([word for group in taps for word in (len(group), *(x for tap in group for x in tap))], np.int64)
     buffers = {name: buffer_of(memory[name]) for name in memory}
     tolerance: Doubles | float = 0.0
     is_exact = keeps_integers(spec.post_ops)
-    if not (integers and is_exact):
+    of_integers = spec.dst_type == s32 and not spec.works_in_f32
+    if not of_integers and not (integers and is_exact):
         sizes = magnitudes(memory)
         few_tile(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
         channels = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True))
@@ -38,8 +43,19 @@ def few_case(spec: FewTileSpec, random: np.random.Generator, integers: bool) -> 
         tolerance = size.wanted * terms / (1 - terms)
         if not is_exact:
             tolerance = MOST_SLOPE * (np.max(tolerance) + UNIT_ROUNDOFF * np.abs(dst.wanted))
+    dst = buffers["dst"]
+    if dst is not None and dst.kind != f32 and not of_integers:
+        wanted, tolerance = narrowed(dst.wanted, np.asarray(tolerance), dst.kind)
+        buffers["dst"] = replace(dst, wanted=wanted)
     tap_list = constant_buffer(words) if len(words) else None
     return Case(spec, {**buffers, "taps": tap_list}, {"dst": tolerance}, words)
+
+
+def kinds_of_few(spec: FewTileSpec) -> dict[str, DataType]:
+    """The element types of arguments."""
+    operands = dict.fromkeys((name for name in spec.frame if name.startswith("operand")), f32)
+    operands |= {f"operand{len(ARGUMENTS) + i}": kind for i, kind in enumerate(spec.operand_types)}
+    return {"src": spec.src_type, "weights": spec.types.weights, "bias": f32, "dst": spec.dst_type, **operands}
 
 
 def make_taps(spec: FewTileSpec, random: np.random.Generator) -> Taps:
@@ -47,7 +63,7 @@ def make_taps(spec: FewTileSpec, random: np.random.Generator) -> Taps:
 
     def offsets(count: int) -> list[tuple[int, int]]:
         src = 4 * random.integers(-SPREAD_BYTES // 4, SPREAD_BYTES // 4, count)
-        weights = 4 * LANES[spec.isa] * spec.outputs * random.integers(0, 3, count)
+        weights = spec.types.weights_bytes * LANES[spec.isa] * spec.outputs * random.integers(0, 3, count)
         return list(zip(src.tolist(), weights.tolist(), strict=True))
 
     return [offsets(TAPS_OF_GROUP[g % len(TAPS_OF_GROUP)]) for g in range(len(spec.groups))]
@@ -55,12 +71,12 @@ def make_taps(spec: FewTileSpec, random: np.random.Generator) -> Taps:
 
 def clear_padding(spec: FewTileSpec, taps: Taps, memory: Memory) -> None:
     """Zeros in the weights' lanes after the last channel."""
-    lanes = LANES[spec.isa]
+    lanes, size = LANES[spec.isa] * spec.types.group, spec.types.weights.size_bytes
     for group, offsets in zip(spec.groups, taps, strict=True):
         full, rest = divmod(group.channels, lanes)
         for _, weights in offsets if rest else ():
             for o in range(spec.outputs):
-                at = weights + full * spec.weights_vector_bytes + 4 * (o * lanes + rest)
+                at = weights + full * spec.weights_vector_bytes + size * (o * lanes + rest)
                 memory["weights"].clear(at, lanes - rest)
 
 
@@ -80,7 +96,7 @@ def few_tile(spec: FewTileSpec, taps: Taps, memory: Memory) -> None:
 
 def products(spec: FewTileSpec, memory: Memory, channels: int, src: int, weights: int) -> Doubles:
     """What a tap adds to the outputs of a pixel."""
-    total, lanes = np.zeros(spec.outputs), LANES[spec.isa]
+    total, lanes = np.zeros(spec.outputs), LANES[spec.isa] * spec.types.group
     for j, first in enumerate(range(0, channels, lanes)):
         count = min(lanes, channels - first)
         rows = memory["weights"].load(weights + j * spec.weights_vector_bytes, spec.outputs * lanes)
