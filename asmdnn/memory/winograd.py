@@ -149,5 +149,5 @@ def transformed(taps: NDArray[np.float64], m: int) -> NDArray[np.float64]:
 
 @cache
 def weights_matrix(m: int) -> NDArray[np.float64]:
-    """G: a polynomial of the taps, evaluated at each point and divided by the differences to the others."""
+    """G: each row evaluates the polynomial of the taps at a point, divided by the differences to the others."""
     return np.array(G[m])

@@ -27,8 +27,7 @@ from asmdnn.runtime.execution import program_of
 class CompiledSegment:
     """way: how formats were chosen; steps: primitives in order; joined: their plan, a buffer for each value; plan: the
     one that runs, in an arena.  limits: of inputs that are integers; checked: of those that it makes, and delivers to
-    be looked at.  pool: where its packed
-    weights are."""
+    be looked at.  pool: where its packed weights are."""
 
     segment: NativeSegment
     graph: StaticGraph
