@@ -18,7 +18,7 @@ from asmdnn.network.running import ARENA, WEIGHTS
 from asmdnn.network.touches import Touches
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase, View
-from asmdnn.planning.phases import barriers_before
+from asmdnn.planning.phases import barriers_before, intervals
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.records import dataclass, replace
 from asmdnn.types import u8
@@ -63,16 +63,6 @@ def times_of(phases: tuple[Phase, ...]) -> list[int]:
         times += [now + i * in_turn for i in range(len(interval))]
         now = times[-1] + 1
     return times
-
-
-def intervals(phases: tuple[Phase, ...]) -> list[list[Phase]]:
-    """The phases from each barrier to the next."""
-    found = list[list[Phase]]()
-    for phase, has_barrier in zip(phases, barriers_before(phases), strict=True):
-        if has_barrier or not found:
-            found.append([])
-        found[-1].append(phase)
-    return found
 
 
 def lives_of(plan: Plan) -> dict[str, Life]:

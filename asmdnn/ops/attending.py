@@ -35,9 +35,9 @@ def attention(
     query: (n, heads, rows, d); key: (n, groups, keys, d); value: (n, groups, keys, e); the result (n, heads, rows, e).
     groups divides heads: neighbouring heads share keys and values.  mask: broadcast to (n, heads, rows, keys);
     -infinity hides a key, and so does False in a mask of bools.  causal: row i sees keys up to i + keys - rows.
-    scale: 1 / sqrt(d) for None.
-    Returns a new array, or `out`; with return_logsumexp also an f32 array (n, heads, rows, 1) for attention_gradient:
-    the logarithm of the sum of e^score of each row.
+    scale: 1 / sqrt(d) for None.  return_logsumexp: also return the logarithm of the sum of e^score of each row, an f32
+    array (n, heads, rows, 1) for attention_gradient.
+    Returns a new array, or `out`.
     Raises InvalidArguments, Unimplemented.
     """
     check_flag("causal", causal)

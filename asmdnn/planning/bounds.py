@@ -1,7 +1,7 @@
 """Part of the proof of a plan: records are well formed, stay inside their views, and continue earlier ones as
 stated."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -49,8 +49,8 @@ def check_view(plan: Schedule, phase: Phase, name: str, where: str) -> None:
             raise PlanError(f"{where}: the view {view} leaves {name}, which has {plan.buffer_bytes(name)} bytes")
 
 
-def check_calls(plan: Schedule, calls: Calls, sizes: Mapping[str, int], where: str) -> None:
-    """The accesses of one kernel's records are inside their views.  sizes: bytes of an element of buffers."""
+def check_calls(plan: Schedule, calls: Calls, where: str) -> None:
+    """The accesses of one kernel's records are inside their views."""
     for side in (calls.accesses.reads, calls.accesses.writes):
         for argument, spans in side.items():
             if (spans.ends < spans.begins).any():
@@ -60,7 +60,7 @@ def check_calls(plan: Schedule, calls: Calls, sizes: Mapping[str, int], where: s
             reach = spans.reach(argument)
             check_bounds(plan, calls, argument, calls.span(argument, reach.begin_bytes, reach.end_bytes), where)
     if calls.taps:
-        check_taps(plan, calls, calls.taps, sizes, where)
+        check_taps(plan, calls, calls.taps, where)
     if calls.accesses.words:
         check_words(plan, calls, calls.accesses.words, calls.where(where))
 
@@ -75,7 +75,7 @@ def check_bounds(plan: Schedule, calls: Calls, argument: int, reach: tuple[int, 
         raise PlanError(f"{calls.where(where)}: bytes [{first}, {last}) of {view} are touched, which has {limit}")
 
 
-def check_taps(plan: Schedule, calls: Calls, taps: TapList, sizes: Mapping[str, int], where: str) -> None:
+def check_taps(plan: Schedule, calls: Calls, taps: TapList, where: str) -> None:
     """Every tap of every list that the records use stays inside its views, and begins where an element does."""
     view = calls.view(taps.argument)
     if view.buffer not in plan.constants:
@@ -89,7 +89,7 @@ def check_taps(plan: Schedule, calls: Calls, taps: TapList, sizes: Mapping[str, 
     for start in np.unique(lists):
         users = every[lists == start]
         for group, offsets in read_tap_list(values, view.offset_bytes + int(start), taps, named):
-            check_elements(calls, offsets, taps.targets, sizes, named)
+            check_elements(plan, calls, offsets, taps.targets, named)
             for access in taps.groups[group]:
                 column = taps.targets.index(access.argument)
                 low, high = int(offsets[:, column].min()), int(offsets[:, column].max())
@@ -97,13 +97,14 @@ def check_taps(plan: Schedule, calls: Calls, taps: TapList, sizes: Mapping[str, 
                 check_bounds(plan, calls, access.argument, span_of(calls, users, reach, moves), where)
 
 
-def check_elements(calls: Calls, offsets: Int64, targets: Sequence[int], sizes: Mapping[str, int], where: str) -> None:
-    """A count that is too large takes the next one for an offset."""
+def check_elements(plan: Schedule, calls: Calls, offsets: Int64, targets: Sequence[int], where: str) -> None:
+    """A count that is too large takes the next one for an offset.  Scratch has no type, so any byte may begin there."""
     for target, column in zip(targets, offsets.T, strict=True):
         name = calls.view(target).buffer
-        within = column % sizes.get(name, 1) != 0
-        if within.any():
-            raise PlanError(f"{where}: a tap is at byte {column[within][0]} of {name}, in the middle of an element")
+        if name in plan.tensors:
+            within = column % plan.tensors[name].dtype.size_bytes != 0
+            if within.any():
+                raise PlanError(f"{where}: a tap is at byte {column[within][0]} of {name}, in the middle of an element")
 
 
 def check_words(plan: Schedule, calls: Calls, words: KernelWords, where: str) -> None:

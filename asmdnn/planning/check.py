@@ -79,7 +79,7 @@ class Proof:
         self.in_turn &= phase.alone
         calls = self.calls[index]
         for one in calls:
-            bounds.check_calls(plan, one, self.sizes, where)
+            bounds.check_calls(plan, one, where)
         grouped = phase.groups is not None or any(view.buffer in plan.per_part for view in phase.arguments)
         if grouped:
             check_groups(plan, phase, calls, self.ready, where)

@@ -39,6 +39,16 @@ def barriers_before(phases: Sequence[Phase]) -> list[bool]:
     return found
 
 
+def intervals(phases: Sequence[Phase]) -> list[list[Phase]]:
+    """The phases from each barrier to the next."""
+    found = list[list[Phase]]()
+    for phase, has_barrier in zip(phases, barriers_before(phases), strict=True):
+        if has_barrier or not found:
+            found.append([])
+        found[-1].append(phase)
+    return found
+
+
 def reads_where_written(phase: Phase, i: int, j: int) -> bool:
     """Whether each record reads argument i, and has it at the same place as argument j, which it writes."""
     starts = phase.arguments[i].offset_bytes == phase.arguments[j].offset_bytes

@@ -5,6 +5,7 @@ Buffers count as a whole, so that some barriers stay that a proof by bytes would
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Phase
+from asmdnn.planning.phases import intervals
 from asmdnn.planning.plan import Plan
 from asmdnn.records import replace
 
@@ -12,28 +13,28 @@ Touched = tuple[frozenset[int], frozenset[int]]  # arguments that are read, and 
 
 
 def without_needless_barriers(plan: Plan) -> Plan:
-    """The plan, whose phases are `independent` where they neither write what those since the last barrier touch, nor
-    read what these write.  What was written before is written again after a barrier, as the proof wants it."""
+    """The plan without barriers between phases that neither write what those since the barrier before touch, nor read
+    what these write.  What was written before is written again after a barrier, as the proof wants it.
+
+    A barrier goes only if all phases up to the next one may run beside those before it."""
     known, phases = dict[KernelSpec, Touched](), list[Phase]()
     shared = {
         name: {name, *(x for x in plan.outputs if plan.tensors[x] == plan.tensors[name])} for name in plan.in_place
     }
-    read, written, before, only_alone = set[str](), set[str](), set[str](), True
-    for phase in plan.phases:
-        reads, writes = (
-            {buffer for name in names for buffer in shared.get(name, {name})} for names in touched(phase, known)
-        )
-        goes_on = phase.continues or phase.independent or (only_alone and phase.alone)
-        hindered = writes & (read | written | before) or reads & written
-        if phases and not goes_on and not hindered:
-            phase = replace(phase, independent=True)
-        elif not goes_on:
-            read, written, only_alone = set(), set(), True
+    read, written, before = set[str](), set[str](), set[str]()
+    for together in intervals(plan.phases):
+        reads, writes = set[str](), set[str]()
+        for phase in together:
+            for found, names in zip((reads, writes), touched(phase, known), strict=True):
+                found |= {buffer for name in names for buffer in shared.get(name, {name})}
+        if phases and not (writes & (read | written | before) or reads & written):
+            together[0] = replace(together[0], independent=True)
+        else:
+            read, written = set(), set()
         read |= reads
         written |= writes
         before |= writes
-        only_alone &= phase.alone
-        phases.append(phase)
+        phases += together
     return replace(plan, phases=tuple(phases))
 
 

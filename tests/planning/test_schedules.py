@@ -290,6 +290,10 @@ def test_barriers_that_nobody_needs() -> None:
     plan = without_needless_barriers(plan_of(*whole, scratch=scratch))
     assert [one.independent for one in plan.phases] == [False, True, False, False, False]
     plan.check()
+    goes_on = phase(ALL, KEPT, DST, independent=True)  # of the phase before it, but not of the first
+    plan = without_needless_barriers(plan_of(*whole[:2], goes_on, scratch=scratch))
+    assert [one.independent for one in plan.phases] == [False, False, True]
+    plan.check()
     plain = plan_of(phase(ALL, SRC, KEPT), phase(ALL, SRC, DST), scratch={"kept": ROWS * ROW})
     assert without_needless_barriers(plain).phases[1].independent
     assert not without_needless_barriers(replace(plain, in_place=("src",))).phases[1].independent
