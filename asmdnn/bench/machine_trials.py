@@ -93,6 +93,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "convolution.narrow_groups": _trial(_GROUPS_OF_8),
         "products.panel_share": _trial(_PRODUCTS),
         "products.along_rows_l2": _trial(_LARGE_DST),
+        "products.dst_ahead_l2": _trial(_LARGE_DST),
         "products.block_least_rows": _trial(_PLAIN),
         "products.pack_tiles": _trial(_PLAIN),
         "products.tiles_elements": _trial(_FEW_ROWS),

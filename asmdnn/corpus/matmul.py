@@ -95,6 +95,7 @@ def packing(isa: str) -> Iterator[MatmulTileSpec]:
     for lines in (1, 3, 9):
         yield tile(isa, 2, 2 * lanes, 25, **panels(isa), prefetch_lines=lines)
     yield tile(isa, 3, 2 * lanes, 25, **panels(isa), prefetch_lines=3, prefetch_step_bytes=1000)
+    yield tile(isa, 2, lanes + 1, 9, **panels(isa), prefetches_dst=True)
     for rows, columns, depth in ((blocks_of(F32, isa)[2], 2 * lanes, 24), (2, lanes, 8), (3, lanes - 1, 16)):
         yield tile(isa, rows, columns, depth, **panels(isa), near_row_bytes=4 * depth + 64, prefetch_lines=1)
 

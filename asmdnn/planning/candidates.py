@@ -42,6 +42,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "convolution.narrow_groups": (False, True),
         "products.panel_share": (3, 5, 8),
         "products.along_rows_l2": (0.125, 2.0, 8.0),
+        "products.dst_ahead_l2": (1.5, 1e9),
         "products.block_least_rows": (9, 17, 33, 65, 128),
         "products.pack_tiles": (ByDistance(16, 5, 3), ByDistance(16, 7, 7)),
         "products.tiles_elements": (ByDistance(1 << 20, 1 << 16, 1), ByDistance(1 << 16, 1 << 16, 1)),

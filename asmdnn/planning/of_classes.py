@@ -50,7 +50,8 @@ EMERALD_RAPIDS: Final = Tuning(
         # 16 rows times 1024x1024 1.36x, 4096x4096 1.67x, 512x512 1.24x, 32 rows times 3072x768 1.21x; with 48 rows
         # 0.99 to 1.1x, with 64 0.8 to 1.1x.
         block_least_rows=33,
-        along_rows_l2=0.125,  # not timed with weights that come from this L3
+        along_rows_l2=0.125,  # not timed with weights that come from this L3,
+        dst_ahead_l2=1e9,  # nor is this
         # 1.33 G VDPBF16PS a second, 5.3 G FMA.  As f32 16 rows times 768x768 run 1.47x faster, 512 rows 1.41x, 64 to
         # 256 channels 1x1 at 56x56 1.18x, 64 3x3 1.47x, 512 at 7x7 1.34x; 256 to 128 of stride 2, 2.75 times the
         # cycles, 0.77x.
@@ -78,8 +79,10 @@ ZEN5: Final = Tuning(
         held_strided_bytes=1 << 40,  # and so are strides
         part_turns=64,  # 64 channels to 368x640 with stride 2 1.27x, in 4 and 16 turns 1.15 and 1.21x; U-Net 1.05x
     ),
-    # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x; along_rows_l2 is not timed
-    products=ProductTuning(tiles_elements=FEW_BY_TILES, block_least_rows=128, along_rows_l2=0.125),
+    # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x; the last two are not timed
+    products=ProductTuning(
+        tiles_elements=FEW_BY_TILES, block_least_rows=128, along_rows_l2=0.125, dst_ahead_l2=1e9
+    ),
     reduction=PIECES_OF_ROWS,
     moves=MoveTuning(
         # VPERMT2PS takes 0.5 cycles, an unpack 0.25, and loads of zmm cross lines or come from L2 again: groups of 2, 3
@@ -116,7 +119,8 @@ ZEN4: Final = Tuning(
     products=ProductTuning(
         tiles_elements=FEW_BY_TILES,
         block_least_rows=17,
-        along_rows_l2=0.125,  # not timed with zmm registers
+        along_rows_l2=0.125,  # not timed with zmm registers,
+        dst_ahead_l2=1e9,  # nor is this
         # 9 to 16 rows times 1024x4096 and 4096x4096 in tiles of 6, as they lie: 1.2 to 1.5x, 1024x1024 1.02 to 1.15x.
         alias_plain_rows=17,
         memory_stream_bytes=256,  # one row of f32 and bf16 1.27 to 1.35x, of s8 1.5x; of 17 MB, from L3, 0.92 to 0.97x

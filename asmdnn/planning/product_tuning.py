@@ -65,6 +65,7 @@ class ProductTuning:
     # times 64x1536 1.3x, 2000 times 16x2000 1.8x; 384 times 384x3072 0.98 to 1.0x, 128 times 256x3072 would be 0.92x.
     far_dst_l2: float = 3.5
     along_rows_l2: float = 8.0
+    dst_ahead_l2: float = 1.5  # and its lines are prefetched: 24 matrices 200x32x400 1.3x, 12 of 384x64x384 1.1x
     stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead,
     memory_stream_bytes: int = 1024  # and so far if they come from memory,
     memory_weights_bytes: int = 24 << 20  # as so many do

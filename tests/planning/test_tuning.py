@@ -69,6 +69,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"memory_stream_bytes": 256, "memory_weights_bytes": 1 << 20}, packed(1, 1024, 1024)),
     ("products", {"along_rows_l2": 0.125}, packed(384, 64, 3072)),
     ("products", {"far_dst_l2": 99.0}, packed(384, 64, 3072)),
+    ("products", {"dst_ahead_l2": 99.0}, packed(384, 64, 3072)),
     ("convolution", {"panel_share": 64}, convolution(14)),
     ("convolution", {"strip_pixels": 7}, convolution(7)),
     ("convolution", {"written_out": 1, "round_records": 8}, convolution(14)),

@@ -78,7 +78,7 @@ class CountedTileSpec:
 def is_countable(tile: MatmulTile) -> bool:
     """Whether the tile does nothing but sum, from 0, and one call computes it alone."""
     plain = replace(tile, bias=None, accumulate=False, scaled=False, post_ops=(), operand_types=(), items=ONE)
-    plain = replace(plain, prefetch_step_bytes=0, stream_bytes=0, packs=False, near_row_bytes=0)
+    plain = replace(plain, prefetch_step_bytes=0, stream_bytes=0, prefetches_dst=False, packs=False, near_row_bytes=0)
     return tile == plain and tile.depth > 0
 
 

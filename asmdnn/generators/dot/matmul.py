@@ -120,6 +120,8 @@ class TileCode:
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
 
     def compute(self) -> None:
+        if self.tile.prefetches_dst:
+            self.prefetch_dst()
         self.start()
         if self.tile.depth:
             with self.dot.ready():
@@ -143,6 +145,14 @@ class TileCode:
         """acc[r][j] = dst, bias or zero."""
         from_dst = self.tile.accumulate and not self.tile.scaled
         start_tile(self.v, self.acc, self.load_dst if from_dst else None, self.load_bias if self.tile.bias else None)
+
+    def prefetch_dst(self) -> None:
+        """Lines that come from beyond L2 one after another would have the next tile's stores wait."""
+        tile = self.tile
+        self.asm.role("prefetch dst")
+        for r in range(tile.rows):
+            for begin in range(0, tile.columns * tile.dst_type.size_bytes, LINE_BYTES):
+                self.asm.PREFETCHT0(self.dst_at(r, begin, 1))
 
     def load_dst(self) -> None:
         self.walk_dst(lambda r, j, at, part: part.load(self.acc[r][j], at))

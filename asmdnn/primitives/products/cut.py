@@ -4,6 +4,7 @@ tile_calls.py chooses the kernels of a cut; records.py computes the addresses of
 """
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.isa.lines import LINE_BYTES
@@ -44,12 +45,14 @@ class Prefetch:
 
     lines: cache lines of the next panel for every 8 steps of k; together the tiles of a chunk prefetch all of it.
     row_bytes: nonzero if it is the next block of plain weights instead, whose rows are so far apart.  stream_bytes: the
-    distance of prefetches of the tile's own weights, where no earlier tile has brought them into the cache.
+    distance of prefetches of the tile's own weights, where no earlier tile has brought them into the cache.  dst: its
+    lines, before they are written.
     """
 
     lines: int = 0
     row_bytes: int = 0
     stream_bytes: int = 0
+    dst: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +97,11 @@ class Cut:
         return self.p.weights.element_bytes * self.width
 
 
-def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], along_rows: bool) -> Cut:
-    """Cut a product into tiles of a block, summed over these ranges of k."""
+def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], of_all: "OfAll") -> Cut:
+    """Cut a product into tiles of a block, summed over these ranges of k; of_all: of what it may be a piece of."""
     x, tuning, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
     sizes, groups = balanced(p.m, block.rows), -(-p.n // width)
-    if along_rows:
+    if of_all.along_rows:
         order = TileOrder(groups, len(sizes))
     else:
         read = (p.src.element_bytes * p.m * depth, x.element_bytes * depth * width)
@@ -112,7 +115,7 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
     lines = lines_a_step(x.element_bytes * width, chunk) if next_panel and in_panels else 0
     prefetch = Prefetch()  # none for AMX: its tiles read whole panels from L2, and prefetches into L1 made them slower
     if not target.tiled:
-        prefetch = Prefetch(lines, stream_bytes=stream_bytes(p, block, target, sizes == [1]))
+        prefetch = Prefetch(lines, stream_bytes=stream_bytes(p, block, target, sizes == [1]), dst=of_all.dst_ahead)
     steps = tuple(steps_of(p, ranges, target))
     return Cut(
         p=p,
@@ -128,14 +131,25 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
     )
 
 
-def writes_along_rows(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> bool:
-    """Whether weights stay in L2 in any order, or dst is so large that it pays to read them again for each tile."""
-    tuning, depth = target.products, ranges[0][1]
-    weights_bytes = p.weights.element_bytes * depth * p.n
-    if tuning.weights_share * weights_bytes <= target.l2_bytes:
-        return True
-    far = p.dst.element_bytes * p.m * p.n >= tuning.far_dst_l2 * target.l2_bytes
-    return far and depth == p.k and weights_bytes <= tuning.along_rows_l2 * target.l2_bytes and not target.tiled
+@dataclass(frozen=True, slots=True)
+class OfAll:
+    """What holds for all pieces of a product.  along_rows: dst is written so; dst_ahead: its lines are prefetched."""
+
+    along_rows: bool
+    dst_ahead: bool
+
+
+def of_all(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> OfAll:
+    """Weights that stay in L2 do so in any order, so dst is written along its rows.  If that is so large that it comes
+    from beyond L2, it pays to read more weights again for each tile of rows."""
+    tuning, l2_bytes, depth = target.products, target.l2_bytes, ranges[0][1]
+    weights_bytes, dst_bytes = p.weights.element_bytes * depth * p.n, p.dst.element_bytes * p.m * p.n * prod(p.batch)
+    far = dst_bytes >= tuning.far_dst_l2 * l2_bytes and depth == p.k and not target.tiled
+    return OfAll(
+        along_rows=tuning.weights_share * weights_bytes <= l2_bytes
+        or (far and weights_bytes <= tuning.along_rows_l2 * l2_bytes),
+        dst_ahead=dst_bytes >= tuning.dst_ahead_l2 * l2_bytes and p.m > 1,
+    )
 
 
 def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]:
