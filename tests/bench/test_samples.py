@@ -101,12 +101,14 @@ def streaming(part: Any) -> Any:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.one_in(2)
 def test_a_sample_is_right(name: str, level: str) -> None:
     check(name, level, SAMPLE)
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.one_in(3)
 def test_a_sample_past_the_caches(name: str, level: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose stores end the process where they are not aligned."""
     made = dnn.Engine

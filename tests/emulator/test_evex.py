@@ -98,6 +98,7 @@ def lane_bytes(form: Form) -> tuple[int, int]:
 
 @pytest.mark.parametrize("forms", by_mnemonic(f for f in BY_LANE if f.masking and re.match("[XYZ]MM", f.operands[0])
                                               and "BLENDM" not in f.mnemonic))  # fmt: skip
+@pytest.mark.one_in(3)
 def test_masked_register(forms: tuple[Form, ...]) -> None:
     """Lanes whose mask bit is off keep the old value or become zero; the others are as without a mask."""
     for form, rng, state in samples(forms):

@@ -44,6 +44,7 @@ def has_memory(operands: tuple[str, ...]) -> bool:
 
 
 @pytest.mark.parametrize("mnemonic", sorted({*COPIES, *TWICE, *OWN}))
+@pytest.mark.one_in(3)
 def test_forms(mnemonic: str) -> None:
     rng, program = np.random.default_rng(zlib.crc32(mnemonic.encode())), []
     for name, operands in forms(mnemonic):

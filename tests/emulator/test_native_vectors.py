@@ -21,6 +21,7 @@ def instances(form: Form, rng: np.random.Generator) -> list[Instruction]:
 
 
 @pytest.mark.parametrize("forms", by_mnemonic(VEX_FORMS))
+@pytest.mark.one_in(3)
 def test_forms(forms: tuple[Form, ...]) -> None:
     """All forms of a mnemonic one after the other in one program."""
     mnemonic = forms[0].mnemonic

@@ -166,6 +166,7 @@ def assert_seen(events: Sequence[Event], wanted: Sequence[Event]) -> None:
 
 @pytest.mark.parametrize("team", TEAMS, ids=str)
 @pytest.mark.parametrize("arguments", COUNTS)
+@pytest.mark.one_in(3)
 def test_threads_of_a_team(arguments: int, team: tuple[int, int]) -> None:
     """Every thread runs parts t, t + n, ...: the team may be smaller than the number of parts, or larger."""
     threads, parts = team

@@ -36,6 +36,7 @@ def test_random_graphs_of_avx512(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", QUICK)
 @pytest.mark.parametrize("threads", [2, 5])
+@pytest.mark.one_in(2)
 def test_random_graphs_are_proved_on_both_levels(seed: int, threads: int) -> None:
     made = RandomGraph(seed, SIZE)
     for isa in ("avx2", "avx512_core"):

@@ -74,6 +74,7 @@ def applied(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
 @pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.one_in(2)
 def test_a_template_has_the_plans_of_shapes_alone(seed: int, isa: str, applied: list[bool]) -> None:
     made = OpenGraph(seed, 10)
     net = made.graph.compile(engine=engine(2, isa), **made.outputs)

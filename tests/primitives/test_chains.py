@@ -203,6 +203,7 @@ def spread(numbers: Array, mask: int, dims: tuple[int, ...]) -> Array:
 
 
 @pytest.mark.parametrize(("desc", "masks"), SCALED, ids=lambda x: str(x).split(" of ")[0])
+@pytest.mark.one_in(3)
 def test_scales(isa: str, desc: Description, masks: dict[str, int]) -> None:
     """As of inputs that are scaled by numpy before, and results after; all of them powers of two."""
     found = planned(desc, dnn.Attr(scales=masks), isa)

@@ -145,6 +145,7 @@ def test_swish_at_infinity(isa: str, alpha: float) -> None:
 
 @pytest.mark.emulated("avx512_core")
 @pytest.mark.parametrize("function", [f for f in all_functions() if f.alg not in MORE or f.alpha < 1], ids=str)
+@pytest.mark.one_in(3)
 def test_bound_emulated(function: Function) -> None:
     """Thresholds and their neighbours, and some numbers between them."""
     x = np.concatenate((edges(THRESHOLDS, around=1), spread(EMULATED)))[: 16 * 16 + 3]

@@ -85,6 +85,7 @@ CASES = [
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize(("which", "mask", "sdt", "ddt", "stag", "dtag"), CASES)
+@pytest.mark.one_in(2)
 def test_every_mask(which: str, mask: int, sdt: dnn.DataType, ddt: dnn.DataType, stag: str, dtag: str) -> None:
     """With three of all choices of further terms, others in each case."""
     src, dst = dnn.MemoryDesc(DIMS, sdt, stag), dnn.MemoryDesc(DIMS, ddt, dtag)

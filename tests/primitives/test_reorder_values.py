@@ -37,6 +37,7 @@ def same(found: Bits, wanted: Bits, dtype: dnn.DataType) -> bool:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize(("sdt", "ddt"), PAIRS)
+@pytest.mark.one_in(3)
 def test_every_pair_of_types(sdt: dnn.DataType, ddt: dnn.DataType) -> None:
     whole = telling(sdt)
     for (here, there), most in PLACES:

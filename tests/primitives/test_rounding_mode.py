@@ -71,6 +71,7 @@ def limited(numbers: Any, dtype: dnn.DataType) -> Any:
 @pytest.mark.parametrize("isa", LEVELS)
 @TYPES
 @pytest.mark.parametrize("number", range(8))
+@pytest.mark.one_in(3)
 def test_results_are_those_of_f32_rounded(isa: str, dtype: dnn.DataType, number: int) -> None:
     """Elements are counted as they lie in memory, for any number of threads."""
     desc, name = problems(dtype)[number]

@@ -99,6 +99,7 @@ def check_matmul(case: Any, index: int, post_ops: bool, engine: dnn.Engine, emul
 @pytest.mark.parametrize("case", PRODUCTS, ids=str)
 @pytest.mark.parametrize("index", range(5))
 @pytest.mark.parametrize("post_ops", [False, True], ids=["alone", "post-ops"])
+@pytest.mark.one_in(3)
 def test_matmul(isa: str, case: Any, index: int, post_ops: bool) -> None:
     check_matmul(case, index, post_ops, by_whole_rows(dnn.Engine(isa=isa, threads=2)))
 

@@ -79,6 +79,7 @@ def test_sums_of_bytes_are_exact(level: str, src: str) -> None:
 @at_levels()
 @pytest.mark.parametrize("types", ["u8:s8:s32", "s8:s8:u8", "u8:s8:bf16", "bf16:bf16:bf16", "f16:f16:f16"])
 @pytest.mark.parametrize("bias", ["f32", "bf16", "f16", "s8", "u8", "s32"])
+@pytest.mark.one_in(2)
 def test_bias_and_sum_of_any_type(level: str, types: str, bias: str) -> None:
     for m, n, k in SIZES[1:4]:
         check(C(m, n, k, types, bias=bias), level)
