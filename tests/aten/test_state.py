@@ -209,7 +209,7 @@ def test_a_state_that_no_network_holds_changes_nothing(dynamic: bool) -> None:
 
     x, module = torch.tensor([4, 5, 6]), Shifted().eval()
     net = dnn.from_torch(module, (x,), engine=ENGINE, dynamic=dynamic)
-    with pytest.raises(Unimplemented, match="no primitive computes it"):
+    with pytest.raises(Unimplemented, match=r"may be beyond 2\^24"):
         net.load_state_dict({"shift": torch.tensor([1, 2, 1 << 40])})
     assert net(x).tolist() == [5, 7, 9]
 
