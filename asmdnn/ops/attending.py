@@ -7,11 +7,12 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.applied import apply, mask_of_scores
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import F32, AnyArray
 from asmdnn.ops.gradients import Descs, floats, gradients
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import NDIMS, AttentionForward
+from asmdnn.primitives.attention.tensors import MOST_SUM
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import DataType, PropKind
@@ -79,7 +80,8 @@ def attention_gradient(
     result; probabilities are computed anew.
 
     query, key, value, mask, causal, scale: those of attention; a mask has no gradient.  logsumexp: what attention has
-    returned beside its result, which saves finding the maxima and sums of rows again.  Results are of dy's type.
+    returned beside its result, which saves finding the maxima and sums of rows again; they are found where one of it
+    is beyond 1024, too large to be exact.  Results are of dy's type.
     Raises InvalidArguments, Unimplemented.
     """
     check_flag("causal", causal)
@@ -93,7 +95,16 @@ def attention_gradient(
 
     inputs = {name: (name, array) for name, array in arrays.items()}
     inputs |= {"diff_dst": ("dy", dy), "mask": ("mask", mask_of_scores(mask, NDIMS))}
-    inputs["logsumexp"] = ("logsumexp", logsumexp)
+    inputs["logsumexp"] = ("logsumexp", exact_sums(logsumexp, arrays["query"].shape))
     results = {f"diff_{name}": array.shape for name, array in arrays.items()}
     dquery, dkey, dvalue = gradients(("attention", causal, scale), inputs, results, describe, None, engine)
     return dquery, dkey, dvalue
+
+
+def exact_sums(logsumexp: Any, query: tuple[int, ...]) -> Any:
+    """None for one that a mask of large numbers made inexact; what does not fit is refused by who reads it."""
+    if logsumexp is None:
+        return None
+    sums = floats("logsumexp", logsumexp)
+    is_read = sums.dtype is not F32 or sums.shape != (*query[:3], 1) or np.abs(sums).max(initial=0) <= MOST_SUM
+    return sums if is_read else None

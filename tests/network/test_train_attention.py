@@ -12,10 +12,11 @@ from tests.network.nets import compiled, engine, random
 pytestmark = pytest.mark.isa("avx2")
 N, HEADS, ROWS, SIZE = 2, 2, 6, 8
 FUTURE = np.where(np.arange(ROWS) > np.arange(ROWS)[:, None], -np.inf, 0).astype(np.float32)
+HIDDEN = np.where(np.arange(ROWS)[:, None] == 1, np.float32(-3e38), FUTURE).astype(np.float32)  # row 1 sees all alike
 
 
 def step_of(kind: str, **options: Any) -> dnn.TrainingStep:
-    """kind: "operator", or what is written out: "plain", "masked", or "biased" by a trained mask."""
+    """kind: "operator", or what is written out: "plain", "masked", a row "hidden", or "biased" by a trained mask."""
     g = dnn.Graph("attention", seed=3)
     x, t = g.input("x", (N, ROWS, HEADS * SIZE)), g.input("t", (N * ROWS,), np.int64)
     split = np.array([N, ROWS, HEADS, SIZE])
@@ -29,7 +30,8 @@ def step_of(kind: str, **options: Any) -> dnn.TrainingStep:
     else:
         scores = (q @ g.apply("Transpose", k, perm=(0, 1, 3, 2))) / np.sqrt(SIZE)
         if kind != "plain":
-            scores = scores + (FUTURE if kind == "masked" else g.parameter("bias", (ROWS, ROWS)))
+            masks = {"masked": FUTURE, "hidden": HIDDEN}
+            scores = scores + (masks[kind] if kind in masks else g.parameter("bias", (ROWS, ROWS)))
         weights = g.apply("Softmax", scores, axis=-1)
         y = weights @ v
     rows = g.apply("Reshape", g.apply("Transpose", y, perm=(0, 2, 1, 3)), np.array([N * ROWS, HEADS * SIZE]))
@@ -87,9 +89,11 @@ def test_what_is_trained_or_read_inside_stays(kind: str, options: dict[str, Any]
     assert np.isfinite(step(**feeds()))
 
 
-def test_masked_rows_do_not_see_the_future() -> None:
+@pytest.mark.parametrize("kind", ["masked", "hidden"])
+def test_masked_rows_do_not_see_the_future(kind: str) -> None:
     """Against the gradients of the operators themselves, by a caller's own graph."""
-    fused, inside = step_of("masked"), step_of("masked", shows=True)
+    fused, inside = step_of(kind), step_of(kind, shows=True)
+    assert "AttentionGradient" in operators(fused)
     assert "SoftmaxGradient" in operators(inside)
     given = feeds()
     found, expected = (step.gradients(**given) for step in (fused, inside))

@@ -77,6 +77,20 @@ def test_a_logsumexp_whose_rows_are_apart(isa: str) -> None:
     assert check(desc, arrays, wanted, isa, room).implementation == f"attention:{isa}"
 
 
+def test_rows_that_large_numbers_hide(isa: str) -> None:
+    """Beside them the log of a sum is rounded away, so that maxima and sums are found again."""
+    random, engine = np.random.default_rng(11), dnn.Engine(isa=isa, machine="zen3")
+    query, key, value, dy = (random.uniform(-1, 1, (1, 2, 6, 8)).astype(np.float32) for _ in range(4))
+    mask = np.where(np.arange(6)[:, None] == 2, np.finfo(np.float32).min, np.float32(0))
+    _, sums = ops.attention(query, key, value, mask, return_logsumexp=True, engine=engine)
+    found = ops.attention_gradient(dy, query, key, value, mask, logsumexp=sums, engine=engine)
+    exact = attention_gradient(*(x.astype(float) for x in (query, key, value, dy)), 8**-0.5, mask.astype(float))
+    for result, values in zip(found, exact, strict=True):
+        np.testing.assert_allclose(result, values, rtol=1e-5, atol=1e-6)
+    with pytest.raises(dnn.InvalidArguments, match="logsumexp has dims"):
+        ops.attention_gradient(dy, query, key, value, mask, logsumexp=sums[:, :, :5], engine=engine)
+
+
 @pytest.mark.parametrize(("kind", "unit"), [(ml_dtypes.bfloat16, 2.0**-8), (np.float16, 2.0**-11)], ids=str)
 @pytest.mark.parametrize("left", [False, True])
 def test_types(isa: str, kind: Any, unit: float, left: bool) -> None:

@@ -3,6 +3,8 @@
 from math import isclose
 from typing import Any
 
+import numpy as np
+
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
@@ -12,6 +14,7 @@ from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
+from asmdnn.primitives.attention.tensors import MOST_SUM
 from asmdnn.records import replace
 from asmdnn.types import DataType, PropKind, f32
 
@@ -42,9 +45,9 @@ def lower_attention(steps: Steps, group: Group) -> None:
 
 
 def forward_of(steps: Steps, gradient: Node) -> Node | None:
-    """The node whose probabilities a gradient computes again."""
+    """The node whose probabilities a gradient computes again from the logsumexp of rows."""
     query, key, value, _, *mask = gradient.inputs
-    if gradient.get("causal"):
+    if gradient.get("causal") or not all(leaves_exact_sums(steps, name) for name in mask):
         return None
     same = (
         node
@@ -54,6 +57,12 @@ def forward_of(steps: Steps, gradient: Node) -> Node | None:
         and isclose(node.get("scale"), gradient.get("scale"), rel_tol=SAME_SCALE)
     )
     return next(same, None)
+
+
+def leaves_exact_sums(steps: Steps, mask: str) -> bool:
+    """Whether it is constant, and hides no row with large numbers, beside which the log of a sum is rounded away."""
+    data = steps.value(mask).data
+    return data is not None and bool((np.abs(data.max(-1)) <= MOST_SUM).all())
 
 
 def unblocked(steps: Steps, name: str, dtype: DataType) -> Place:

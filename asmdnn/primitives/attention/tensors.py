@@ -14,6 +14,7 @@ from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import FLOAT_NAMES, f32
 
 SUMS = "logsumexp"
+MOST_SUM = 1024.0  # of one that gives probabilities as exactly as maxima and sums do: it is rounded to 2^-24 of itself
 INPUTS = ("query", "key", "value", "dst", "mask", SUMS)
 
 
