@@ -68,6 +68,20 @@ def test_powers_of_integers(exponent: int) -> None:
     check("Pow", [x, ("constant", np.array(exponent, np.int32))], 15)
 
 
+def test_powers_of_integers_beyond_f32() -> None:
+    """An odd one would become even, and the sign of its power wrong: numpy computes it in f64."""
+    x = np.float32([-1, 1, 0.5, -2])
+    check("Pow", [x, const(1 << 24)], 15)
+    for exponent in ((1 << 24) + 1, -(1 << 24) - 1):
+        data, feeds = one_node("Pow", [x, const(exponent)], 15)
+        with pytest.raises(dnn.Unimplemented, match="Pow"):
+            dnn.load_onnx(data, engine=engine())
+        net = dnn.load_onnx(data, engine=engine(), fallback="numpy")
+        assert isinstance(net, dnn.Network)
+        wanted = [-1, 1, 0, -np.inf] if exponent > 0 else [-1, 1, np.inf, 0]
+        assert np.array_equal(net.run(feeds)["y0"], np.float32(wanted))
+
+
 @pytest.mark.parametrize(("attributes", "dims"), [({"k": 1}, (3, 4)), ({"k": -2, "dtype": 7}, (4, 3)), ({}, (1, 5))])
 def test_ones_on_a_diagonal(attributes: dict[str, Any], dims: tuple[int, int]) -> None:
     check("EyeLike", [random(*dims)], 9, **attributes)

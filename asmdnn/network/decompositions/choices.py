@@ -8,6 +8,7 @@ from asmdnn.network.operators.definition import broadcast_dims
 from asmdnn.network.operators.evaluation import results_of
 
 Names = tuple[str, ...] | None
+MOST_EXACT = 1 << 24  # up to which f32 has all integers
 
 
 def chosen(w: Decomposer, node: Node, condition: str, a: str, b: str) -> Names:
@@ -20,10 +21,12 @@ def chosen(w: Decomposer, node: Node, condition: str, a: str, b: str) -> Names:
 
 
 def power(w: Decomposer, node: Node, x: str, exponent: str) -> Names:
-    """1 of every number, NaN too, where the exponent is 0; an integer as the number that it is."""
+    """1 of every number, NaN too, where the exponent is 0; an integer as the number that it is, if f32 has it: others
+    would be even there, which decides the sign."""
     known = w.data(exponent)
     if known is not None and known.any() and known.dtype.kind in "iu":
-        return (w("Pow", x, w.constant(known)),)
+        is_exact = known.min() >= -MOST_EXACT and known.max() <= MOST_EXACT
+        return (w("Pow", x, w.constant(known)),) if is_exact else None
     if known is None or known.any():
         return None
     return (w.constant(np.ones(broadcast_dims(w.shape(x), w.shape(exponent)), np.float32)),)
