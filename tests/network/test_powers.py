@@ -66,6 +66,12 @@ def test_broadcast_and_fused() -> None:
     np.testing.assert_allclose(net(x), np.maximum(2.5 ** x.astype(np.float64) - 2, 0), 2e-6, 2e-6)
 
 
+@pytest.mark.parametrize("exponent", [np.inf, -np.inf, np.nan])
+def test_one_number_that_is_not_finite(exponent: float) -> None:
+    p = np.full(1, exponent, np.float32)
+    check(net_of(EDGES, p, constant=True)(EDGES), EDGES, p)
+
+
 def test_post_op(isa: str) -> None:
     """`dnn.power` of two traced values, or of numbers."""
     a, b = np.abs(RANDOM.standard_normal((2, 5, 19))).astype(np.float32)

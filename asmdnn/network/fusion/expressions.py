@@ -7,11 +7,12 @@ last place of f32, so within one unit of the quotient.
 
 from collections.abc import Callable
 from functools import reduce
+from math import isfinite
 from typing import Any
 
 from asmdnn.generators.functions.eltwise import arcs, gauss
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
-from asmdnn.generators.functions.expression import Condition
+from asmdnn.generators.functions.expression import Condition, Term
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
 from asmdnn.network.operators.mapped import MAP
@@ -32,6 +33,8 @@ def quotient(node: Node, a: Any, b: Any) -> Any:
 def power(node: Node, x: Any, exponent: Any) -> Any:
     if not isinstance(exponent, float):
         return f.power(x, exponent)
+    if isinstance(x, Term) and not isfinite(exponent):
+        return f.power(x, x.builder.value(exponent))  # as of a tensor: the algorithm of a number takes finite ones
     if exponent in (2.0, 3.0):
         return x * x if exponent == 2.0 else x * x * x
     return f.sqrt(x) if exponent == 0.5 else f.power(x, exponent)
