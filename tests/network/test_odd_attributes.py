@@ -82,6 +82,21 @@ def test_powers_of_integers_beyond_f32() -> None:
         assert np.array_equal(net.run(feeds)["y0"], np.float32(wanted))
 
 
+@pytest.mark.parametrize(("scale", "code"), [(np.float32, 10), (np.float16, 1), (np.float32, 1)])
+def test_dequantized_to_a_type_that_is_not_the_scales(scale: Any, code: int) -> None:
+    octets, factor = np.array([5, -6, 127], np.int8), np.array(0.25, scale)
+    check("DequantizeLinear", [octets, ("constant", factor)], 23, output_dtype=code)
+    check("DequantizeLinear", [octets, ("constant", factor), const(3, dtype=np.int8)], 23, output_dtype=code)
+    if scale == np.float32:  # that is data
+        check("DequantizeLinear", [("constant", octets), factor], 23, output_dtype=code)
+
+
+def test_dequantized_to_integers() -> None:
+    data, _ = one_node("DequantizeLinear", [np.zeros(3, np.int8), const(0.5, dtype=np.float32)], 23, output_dtype=6)
+    with pytest.raises(dnn.InvalidArguments, match="output_dtype is int32, it must be one of float32"):
+        dnn.load_onnx(data, engine=engine())
+
+
 @pytest.mark.parametrize(("attributes", "dims"), [({"k": 1}, (3, 4)), ({"k": -2, "dtype": 7}, (4, 3)), ({}, (1, 5))])
 def test_ones_on_a_diagonal(attributes: dict[str, Any], dims: tuple[int, int]) -> None:
     check("EyeLike", [random(*dims)], 9, **attributes)

@@ -17,7 +17,12 @@ def cast_like(w: Decomposer, node: Node, x: str, like: str) -> tuple[str, ...]:
 
 def dequantized(w: Decomposer, node: Node, x: str, scale: str, zero: str = NOTHING) -> tuple[str, ...] | None:
     """(x - zero) scale, as of weights whose scale is trained; None where the scale is constant or of blocks, or others
-    are data."""
+    are data.  A type that is not the scale's is a Cast."""
+    code = node.get("output_dtype", 0)
+    if code:
+        given = (x, scale) if zero == NOTHING else (x, scale, zero)
+        attributes = {name: value for name, value in node.attributes.items() if name != "output_dtype"}
+        return (w("Cast", w("DequantizeLinear", *given, **attributes), to=code),)
     numbers, offset = w.data(x), w.data(zero)
     if numbers is None or w.data(scale) is not None or w.value(scale).dtype != np.float32 or node.get("block_size", 0):
         return None

@@ -10,6 +10,9 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.conversion import SMALL_INTEGERS
 from asmdnn.network.operators.definition import Operator, Type, Value, normal
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
+from asmdnn.network.passing import HALVES
+
+RESULTS = ("float32", "float64", *HALVES)  # of DequantizeLinear
 
 
 def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
@@ -45,7 +48,16 @@ def dequantized_types(node: Node, x: Value, scale: Value, zero: Value | None = N
     if not is_integer(x.dtype):
         raise ValueError(f"its operand is {x.dtype}, it must be integers")
     check_parameters(node, x, scale, zero, x.dtype)
-    return [(x.shape, scale.dtype)]
+    return [(x.shape, dequantized_type(node, scale.dtype))]
+
+
+def dequantized_type(node: Node, scale: np.dtype[Any]) -> np.dtype[Any]:
+    """That of the scale, unless the node says another.  Raises ValueError."""
+    code = node.get("output_dtype", 0)
+    found = element_type(code, "output_dtype") if code else scale
+    if found.name not in RESULTS:
+        raise ValueError(f"output_dtype is {found}, it must be one of {', '.join(RESULTS)}")
+    return found
 
 
 def dequantized(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Array:
@@ -53,7 +65,7 @@ def dequantized(node: Node, x: Array, scale: Array, zero: Array | None = None) -
     wide = x.astype(np.float32)
     if zero is not None:
         wide = wide - spread(node, zero.astype(np.float32), x.shape)
-    return np.asarray(wide * spread(node, scale, x.shape), scale.dtype)
+    return np.asarray(wide * spread(node, scale, x.shape), dequantized_type(node, scale.dtype))
 
 
 def quantized(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Array:
