@@ -216,7 +216,7 @@ NAMES_BF16 = {
     "api.py", "types.py",
     "isa/dot.py", "isa/dot_base.py", "isa/elements.py",
     "blas/typed.py", "primitives/core/widening.py", "primitives/reorder/fpmath.py", "primitives/reorder/float8.py",
-    "definitions/stochastic_rounding.py", "network/element_types.py", "aten/translation.py",
+    "definitions/rounding.py", "definitions/stochastic_rounding.py", "network/element_types.py", "aten/translation.py",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.definitions.rounding import FORMS
 from asmdnn.types import DATA_TYPES, FLOATS8, DataType, bf16, f8_e4m3, f8_e5m2, s4, u4
 
 Array = npt.NDArray[Any]
@@ -15,8 +16,6 @@ TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")  # that data are made of here
 NAMED = {**DATA_TYPES, s4.name: s4, u4.name: u4}  # the types by their names
 POISON_BYTE = 0x5A
 INTEGER_KINDS = "iu"
-MANTISSA_BITS = {f8_e5m2: 2, f8_e4m3: 3}
-BIASES = {f8_e5m2: 15, f8_e4m3: 7}
 NANS = {f8_e5m2: 0x7E, f8_e4m3: 0x7F}
 SPECIAL = {f8_e5m2: 0x7C, f8_e4m3: 0x7F}  # the byte of what is too large: infinity, or NaN
 LARGEST_S32 = 2147483520  # of f32 numbers, as docs/reorder.md has it
@@ -30,10 +29,10 @@ def is_integer(dtype: DataType) -> bool:
 @cache
 def magnitudes(dtype: DataType) -> Array:
     """What the bytes of a float of 8 bits would be, without a sign and up to `SPECIAL`, if that were a number."""
-    codes = np.arange(SPECIAL[dtype] + 1)
-    exponent, mantissa = np.divmod(codes, 1 << MANTISSA_BITS[dtype])
-    share = mantissa / (1 << MANTISSA_BITS[dtype]) + (exponent > 0)
-    return np.asarray(share * np.exp2(np.maximum(exponent, 1.0) - BIASES[dtype]))
+    bits, least = FORMS[dtype.name]
+    exponent, mantissa = np.divmod(np.arange(SPECIAL[dtype] + 1), 1 << bits)
+    share = mantissa / (1 << bits) + (exponent > 0)
+    return np.asarray(np.ldexp(share, np.maximum(exponent, 1) - 1 + least))
 
 
 def decoded_bytes(storage: Array, dtype: DataType) -> Array:

@@ -1,4 +1,4 @@
-"""The precision of f32, which error bounds are made of."""
+"""The precision of f32, which error bounds are made of, and of smaller floats."""
 
 from typing import Any
 
@@ -10,7 +10,11 @@ Doubles = npt.NDArray[np.float64]
 UNIT_ROUNDOFF = 2.0**-24  # of f32: what rounding moves a number by, of its size
 UNIT = 2.0**-23  # the distance from 1 to the next f32
 SMALLEST = 2.0**-126  # the least normal number
+MOST_EXACT = 1 << 24  # f32 has all integers up to it
 MOST_S8 = 127
+FORMS = {  # of smaller floats: bits of the mantissa, and the exponent of the least normal number
+    "bf16": (7, -126), "f16": (10, -14), "f8_e4m3": (3, -6), "f8_e5m2": (2, -14),
+}  # fmt: skip
 
 
 def as_bytes(x: Array) -> Array:

@@ -7,13 +7,10 @@ cut off, so that its results lean towards 0; here all bits that are cut off an f
 import numpy as np
 
 from asmdnn.definitions.dropout import philox_words
-from asmdnn.definitions.rounding import Array
+from asmdnn.definitions.rounding import FORMS, Array
 
 WORD_BITS = 32
 MANTISSA_BITS = 23  # of an f32
-FORMS = {  # bits of the mantissa, and the exponent of the least normal number
-    "bf16": (7, -126), "f32": (7, -126), "f16": (10, -14), "f8_e4m3": (3, -6), "f8_e5m2": (2, -14),
-}  # fmt: skip
 BITS_OF_WHOLE = 16  # random ones that decide about the next whole number
 
 
@@ -27,6 +24,7 @@ def stochastically_rounded(x: Array, seed: int, first: int = 0, kind: str = "bf1
     numbers = np.ascontiguousarray(x, np.float32)
     known = np.where(np.isfinite(numbers), numbers, np.float32(0)).astype(np.float64)
     size, step, bits = np.abs(known), np.ones(known.shape), BITS_OF_WHOLE
+    kind = "bf16" if kind == "f32" else kind
     if kind in FORMS:
         mantissa, least = FORMS[kind]
         step, bits = np.ldexp(1.0, np.maximum(np.frexp(size)[1] - 1, least) - mantissa), MANTISSA_BITS - mantissa

@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from asmdnn.definitions.rounding import MOST_EXACT
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import broadcast_dims
 from asmdnn.network.operators.evaluation import results_of
 
 Names = tuple[str, ...] | None
-MOST_EXACT = 1 << 24  # up to which f32 has all integers
 
 
 def chosen(w: Decomposer, node: Node, condition: str, a: str, b: str) -> Names:

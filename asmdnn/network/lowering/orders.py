@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 
+from asmdnn.definitions.rounding import MOST_EXACT
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
@@ -14,8 +15,6 @@ from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.types import s32
-
-MOST_EXACT = 2**24  # integers from 0 on that are f32 numbers
 
 
 def lower_position(steps: Steps, group: Group) -> None:

@@ -97,11 +97,11 @@ class Cut:
         return self.p.weights.element_bytes * self.width
 
 
-def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], of_all: "OfAll") -> Cut:
-    """Cut a product into tiles of a block, summed over these ranges of k; of_all: of what it may be a piece of."""
+def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], dst: "DstWriting") -> Cut:
+    """Cut a product into tiles of a block, summed over these ranges of k.  dst: of what it may be a piece of."""
     x, tuning, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
     sizes, groups = balanced(p.m, block.rows), -(-p.n // width)
-    if of_all.along_rows:
+    if dst.along_rows:
         order = TileOrder(groups, len(sizes))
     else:
         read = (p.src.element_bytes * p.m * depth, x.element_bytes * depth * width)
@@ -115,7 +115,7 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
     lines = lines_a_step(x.element_bytes * width, chunk) if next_panel and in_panels else 0
     prefetch = Prefetch()  # none for AMX: its tiles read whole panels from L2, and prefetches into L1 made them slower
     if not target.tiled:
-        prefetch = Prefetch(lines, stream_bytes=stream_bytes(p, block, target, sizes == [1]), dst=of_all.dst_ahead)
+        prefetch = Prefetch(lines, stream_bytes=stream_bytes(p, block, target, sizes == [1]), dst=dst.prefetched)
     steps = tuple(steps_of(p, ranges, target))
     return Cut(
         p=p,
@@ -132,23 +132,23 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
 
 
 @dataclass(frozen=True, slots=True)
-class OfAll:
-    """What holds for all pieces of a product.  along_rows: dst is written so; dst_ahead: its lines are prefetched."""
+class DstWriting:
+    """How the dst of all pieces of a product is written: along its rows, before the next ones; its lines prefetched."""
 
     along_rows: bool
-    dst_ahead: bool
+    prefetched: bool
 
 
-def of_all(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> OfAll:
+def dst_writing(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> DstWriting:
     """Weights that stay in L2 do so in any order, so dst is written along its rows.  If that is so large that it comes
     from beyond L2, it pays to read more weights again for each tile of rows."""
     tuning, l2_bytes, depth = target.products, target.l2_bytes, ranges[0][1]
     weights_bytes, dst_bytes = p.weights.element_bytes * depth * p.n, p.dst.element_bytes * p.m * p.n * prod(p.batch)
     far = dst_bytes >= tuning.far_dst_l2 * l2_bytes and depth == p.k and not target.tiled
-    return OfAll(
-        along_rows=tuning.weights_share * weights_bytes <= l2_bytes
-        or (far and weights_bytes <= tuning.along_rows_l2 * l2_bytes),
-        dst_ahead=dst_bytes >= tuning.dst_ahead_l2 * l2_bytes and p.m > 1,
+    rereads = far and weights_bytes <= tuning.along_rows_l2 * l2_bytes
+    return DstWriting(
+        along_rows=rereads or tuning.weights_share * weights_bytes <= l2_bytes,
+        prefetched=dst_bytes >= tuning.dst_ahead_l2 * l2_bytes and p.m > 1,
     )
 
 
