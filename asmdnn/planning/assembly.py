@@ -47,11 +47,17 @@ class Assembly:
 
     def add_plan(self, plan: Plan, places: Mapping[str, View]) -> None:
         """Append all of a plan; `places` replaces its buffers.  Scratch of one name, such as a copy of src, has the
-        larger size: plans run one after the other."""
+        larger size: plans run one after the other.  Phases of the smaller one see no more than that."""
         kept = {name: self.constant(name, data) for name, data in plan.constants.items()}
         places = {**places, **{name: View(other) for name, other in kept.items() if other != name}}
+        for name, size in plan.scratch_bytes.items():
+            other = self.scratch.get(name, size)
+            if size < other:
+                places[name] = View(name, size_bytes=size)
+            elif other < size:
+                self.phases = [phase.on({name: View(name, size_bytes=other)}) for phase in self.phases]
+            self.scratch[name] = max(size, other)
         self.add([phase.on(places) for phase in plan.phases])
-        self.scratch |= {name: max(size, self.scratch.get(name, 0)) for name, size in plan.scratch_bytes.items()}
         self.per_part += plan.per_part
 
     def constant(self, name: str, data: Int64) -> str:

@@ -140,6 +140,14 @@ def test_emulated(kind: str) -> None:
             case.run_emulated(pd)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("level", ["avx512_core_bf16", "avx512_core_amx"])
+def test_every_case_is_proved_for_cpus_that_this_one_is_not(level: str, kind: str) -> None:
+    for case in conforming(kind):
+        with naming(case.case):
+            case.planned(level).plan.check()
+
+
 @pytest.mark.parametrize("kind", with_section("empty"))
 def test_of_no_elements(isa: str, kind: str) -> None:
     for case in conforming(kind, "empty"):

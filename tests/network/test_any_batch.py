@@ -146,4 +146,6 @@ def test_permission_to_round_is_not_used() -> None:
         graph.compile(y=y, engine=engine(1, "avx512_core_bf16"), deterministic="batch", precision=word)
         for word in ("f32", "bf16")
     ]
-    assert nets[0].explain() == nets[1].explain()
+    plain, permitted = (net.explain().splitlines() for net in nets)
+    assert permitted.pop(permitted.index("  precision bf16: nothing is expected to gain by it, all is f32"))
+    assert permitted == plain

@@ -181,7 +181,7 @@ def chain_of(
         before = (*before, Link(Binary("add", bias), (BIAS,), tensors[BIAS]))
     after = tuple(links[name] for name in ("dst",) if name in links)
     found = (*before, *post_ops_of(attr).links, *after, *zero_points_of_dst(attr, tensors["dst"]))
-    return Chain(found, sums == tensors["dst"].dtype == s32 and all(map(adds_integers, found)))
+    return Chain(found, bool(found) and sums == tensors["dst"].dtype == s32 and all(map(adds_integers, found)))
 
 
 def adds_integers(link: Link) -> bool:
