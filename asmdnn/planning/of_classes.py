@@ -119,10 +119,13 @@ ZEN4: Final = Tuning(
     products=ProductTuning(
         tiles_elements=FEW_BY_TILES,
         block_least_rows=17,
-        # With lines of dst prefetched f32 of k 64 to 512 1.05 to 1.31x, u8 to f32 1.1 to 1.9x, bf16 1.0 to 1.1x; 48 others
-        # of 64 to 4096 rows, and k to 3072, 0.95 to 1.08x.
+        # With lines of dst prefetched f32 of k 64 to 512 1.05 to 1.31x, u8 to f32 1.1 to 1.9x, bf16 1.0 to 1.1x; 48
+        # others of 64 to 4096 rows, and k to 3072, 0.95 to 1.08x.
         far_dst_l2=1.0,
         dst_ahead_l2=1.0,
+        # 3136x1280x16 1.2x (bf16 1.6x, u8 1.5x), batches of 384x16 1.35x, 4096x576x32 1.05x (1.4x), of 128 columns and
+        # more 0.99 to 1.15x; 64, 256 and 512 bytes ahead gain less.
+        far_src_l2=1.0,
         # 9 to 16 rows times 1024x4096 and 4096x4096 in tiles of 6, as they lie: 1.2 to 1.5x, 1024x1024 1.02 to 1.15x.
         alias_plain_rows=17,
         memory_stream_bytes=256,  # one row of f32 and bf16 1.27 to 1.35x, of s8 1.5x; of 17 MB, from L3, 0.92 to 0.97x
@@ -168,8 +171,8 @@ def _with_ymm(row: Tuning) -> Tuning:
     a group at 7x7 0.93x (of eight).
     """
     # Tiles of 6 rows read src where it lies as fast as a copy: on Zen 4 16 shapes of products are 1.00 to 1.045x.
-    memory = row.products.memory_stream_bytes
-    products = replace(DEFAULT.products, memory_stream_bytes=memory, alias_columns=1 << 30)
+    kept = {name: getattr(row.products, name) for name in ("memory_stream_bytes", "far_src_l2")}
+    products = replace(DEFAULT.products, **kept, alias_columns=1 << 30)
     # rows_of_whole=False made groups of 8 on Zen 4 0.8 to 0.93x; vectors that are all narrow cost one another the same.
     # Turns of parts are not timed with ymm.
     turns = DEFAULT.convolution.part_turns

@@ -66,6 +66,8 @@ class ProductTuning:
     far_dst_l2: float = 3.5
     along_rows_l2: float = 8.0
     dst_ahead_l2: float = 1.5  # and its lines are prefetched: 24 matrices 200x32x400 1.3x, 12 of 384x64x384 1.1x
+    far_src_l2: float = 1e9  # lines of a src of so many L2s are prefetched: not timed on a Zen 3,
+    src_ahead_bytes: int = 128  # and so far ahead of their use
     stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead,
     memory_stream_bytes: int = 1024  # and so far if they come from memory,
     memory_weights_bytes: int = 24 << 20  # as so many do

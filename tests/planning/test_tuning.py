@@ -70,6 +70,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"along_rows_l2": 0.125}, packed(384, 64, 3072)),
     ("products", {"far_dst_l2": 99.0}, packed(384, 64, 3072)),
     ("products", {"dst_ahead_l2": 99.0}, packed(384, 64, 3072)),
+    ("products", {"far_src_l2": 1.0}, packed(384, 3072, 64)),
     ("convolution", {"panel_share": 64}, convolution(14)),
     ("convolution", {"strip_pixels": 7}, convolution(7)),
     ("convolution", {"written_out": 1, "round_records": 8}, convolution(14)),

@@ -237,8 +237,10 @@ class TileCode:
             self.asm.VMOVUPS(mem(self.pointers[PACKED], r * tile.near_row_bytes, size=copy.size_bytes), copy)
 
     def prefetch(self, k: int, count: int, vectors: list[int]) -> None:
-        """Prefetch a share of the next weights into L2, and these weights, some steps ahead, into L1."""
+        """Prefetch a share of the next weights into L2, and these weights and src, some steps ahead, into L1."""
         tile, asm = self.tile, self.asm
+        for row in range(k, tile.rows if tile.src_ahead_bytes else 0, count):
+            asm.PREFETCHT0(mem(self.pointers[SRC], row * tile.src_row_bytes + tile.src_ahead_bytes))
         for line in range(k, tile.prefetch_lines, count):
             asm.PREFETCHT1(mem(self.pointers[PREFETCHED], line * tile.line_step_bytes))
         if tile.stream_bytes:

@@ -69,6 +69,7 @@ class MatmulTile:
     prefetch_lines: int = 0  # cache lines to prefetch for every UNROLL steps
     prefetch_step_bytes: int = 0  # from one of them to the next; 0: they lie side by side
     stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
+    src_ahead_bytes: int = 0  # prefetch rows of src so far ahead of their use
     prefetches_dst: bool = False  # ask for its lines before the sums are there
     packs: bool = False
     near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none

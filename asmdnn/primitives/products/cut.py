@@ -45,13 +45,14 @@ class Prefetch:
 
     lines: cache lines of the next panel for every 8 steps of k; together the tiles of a chunk prefetch all of it.
     row_bytes: nonzero if it is the next block of plain weights instead, whose rows are so far apart.  stream_bytes: the
-    distance of prefetches of the tile's own weights, where no earlier tile has brought them into the cache.  dst: its
-    lines, before they are written.
+    distance of prefetches of the tile's own weights, where no earlier tile has brought them into the cache.  src_bytes:
+    that of src.  dst: its lines, before they are written.
     """
 
     lines: int = 0
     row_bytes: int = 0
     stream_bytes: int = 0
+    src_bytes: int = 0
     dst: bool = False
 
 
@@ -97,11 +98,11 @@ class Cut:
         return self.p.weights.element_bytes * self.width
 
 
-def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], dst: "DstWriting") -> Cut:
-    """Cut a product into tiles of a block, summed over these ranges of k.  dst: of what it may be a piece of."""
+def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], traffic: "Traffic") -> Cut:
+    """Cut a product into tiles of a block, summed over these ranges of k.  traffic: of what it may be a piece of."""
     x, tuning, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
     sizes, groups = balanced(p.m, block.rows), -(-p.n // width)
-    if dst.along_rows:
+    if traffic.along_rows:
         order = TileOrder(groups, len(sizes))
     else:
         read = (p.src.element_bytes * p.m * depth, x.element_bytes * depth * width)
@@ -115,7 +116,12 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
     lines = lines_a_step(x.element_bytes * width, chunk) if next_panel and in_panels else 0
     prefetch = Prefetch()  # none for AMX: its tiles read whole panels from L2, and prefetches into L1 made them slower
     if not target.tiled:
-        prefetch = Prefetch(lines, stream_bytes=stream_bytes(p, block, target, sizes == [1]), dst=dst.prefetched)
+        prefetch = Prefetch(
+            lines,
+            stream_bytes=stream_bytes(p, block, target, sizes == [1]),
+            src_bytes=traffic.src_ahead_bytes,
+            dst=traffic.dst_ahead,
+        )
     steps = tuple(steps_of(p, ranges, target))
     return Cut(
         p=p,
@@ -132,23 +138,31 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
 
 
 @dataclass(frozen=True, slots=True)
-class DstWriting:
-    """How the dst of all pieces of a product is written: along its rows, before the next ones; its lines prefetched."""
+class Traffic:
+    """How all pieces of a product read src and write dst.
+
+    along_rows: dst is written along its rows, before the next ones.  dst_ahead: its lines are prefetched.
+    src_ahead_bytes: those of src are so far ahead of their use, if not 0.
+    """
 
     along_rows: bool
-    prefetched: bool
+    dst_ahead: bool
+    src_ahead_bytes: int
 
 
-def dst_writing(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> DstWriting:
+def traffic_of(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> Traffic:
     """Weights that stay in L2 do so in any order, so dst is written along its rows.  If that is so large that it comes
-    from beyond L2, it pays to read more weights again for each tile of rows."""
+    from beyond L2, it pays to read more weights again for each tile of rows.  Rows of src that come from there are more
+    streams than the CPU follows by itself."""
     tuning, l2_bytes, depth = target.products, target.l2_bytes, ranges[0][1]
-    weights_bytes, dst_bytes = p.weights.element_bytes * depth * p.n, p.dst.element_bytes * p.m * p.n * prod(p.batch)
+    weights_bytes, matrices = p.weights.element_bytes * depth * p.n, prod(p.batch)
+    src_bytes, dst_bytes = (matrices * p.m * n for n in (p.src.element_bytes * p.k, p.dst.element_bytes * p.n))
     far = dst_bytes >= tuning.far_dst_l2 * l2_bytes and depth == p.k and not target.tiled
     rereads = far and weights_bytes <= tuning.along_rows_l2 * l2_bytes
-    return DstWriting(
+    return Traffic(
         along_rows=rereads or tuning.weights_share * weights_bytes <= l2_bytes,
-        prefetched=dst_bytes >= tuning.dst_ahead_l2 * l2_bytes and p.m > 1,
+        dst_ahead=dst_bytes >= tuning.dst_ahead_l2 * l2_bytes and p.m > 1,
+        src_ahead_bytes=tuning.src_ahead_bytes if src_bytes >= tuning.far_src_l2 * l2_bytes and p.m > 1 else 0,
     )
 
 

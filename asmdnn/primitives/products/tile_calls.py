@@ -73,6 +73,7 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
         prefetch_lines=cut.prefetch.lines,
         prefetch_step_bytes=cut.prefetch.row_bytes,
         stream_bytes=cut.prefetch.stream_bytes,
+        src_ahead_bytes=cut.prefetch.src_bytes,
         prefetches_dst=cut.prefetch.dst,
         packs=p.packed_weights is not None,
         near_row_bytes=p.packed_src.row_bytes if p.packed_src else 0,
