@@ -32,6 +32,21 @@ def softplus(x: Any) -> Any:
     return np.where(x.real > 0, x, 0) + np.log1p(np.exp(np.where(x.real > 0, -x, x)))
 
 
+def elu(x: Any, alpha: float, divisor: float = 1.0) -> Any:
+    """x where it is positive, else alpha (e^(x / divisor) - 1), without overflow: CELU where both are one number."""
+    return np.where(x.real > 0, x, alpha * np.expm1(np.where(x.real > 0, 0, x) / divisor))
+
+
+def softsign(x: Any) -> Any:
+    """x / (1 + |x|)."""
+    return x / (1 + np.abs(x))
+
+
+def above(x: Any, threshold: float) -> Any:
+    """x where it is larger, else 0."""
+    return np.where(x > threshold, x, 0)
+
+
 def prelu(x: Array, slope: Any) -> Array:
     """x where it is positive, else slope x."""
     return np.where(x > 0, x, slope * x)
@@ -70,7 +85,7 @@ def _gelu_erf(x: Any) -> Any:
 FORWARD: dict[str, Function] = {
     "relu": lambda x, a, b: _relu(x, a),
     "tanh": lambda x, a, b: np.tanh(x),
-    "elu": lambda x, a, b: np.where(x.real > 0, x, a * np.expm1(x)),
+    "elu": lambda x, a, b: elu(x, a),
     "square": lambda x, a, b: x * x,
     "abs": lambda x, a, b: np.where(x.real < 0, -x, x),
     "sqrt": lambda x, a, b: np.sqrt(x),

@@ -119,6 +119,10 @@ CASES: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
                 lambda x: resized(x, "nearest", nearest_mode="floor")),
     "corners": (lambda x: resampled(x, "linear", coordinates="align_corners"), lambda x: ndimage.zoom(
         x, (1, 1, 2, 1.5), order=1)),
+    "elu": (lambda x: elementwise.elu(x, 1.5), lambda x: onnx_reference("Elu", x, alpha=1.5)),
+    "celu": (lambda x: elementwise.elu(x, 0.5, 0.5), lambda x: onnx_reference("Celu", x, alpha=0.5)),
+    "softsign": (elementwise.softsign, lambda x: onnx_reference("Softsign", x)),
+    "above": (lambda x: elementwise.above(x, 1.25), lambda x: onnx_reference("ThresholdedRelu", x, alpha=1.25)),
     "shuffled": (lambda x: moves.shuffled(x, 1, 2), lambda x: x[:, [0, 2, 1, 3]]),
     "attention": (lambda x: softmax.attention(Q, K, V, 0.5, -x[0, 0, 0, 0]), lambda x: np.einsum(
         "nhqk,nhkd->nhqd", special.softmax(0.5 * np.einsum("nhqd,nhkd->nhqk", Q, K[:, [0, 0, 1, 1]]), -1),
@@ -163,6 +167,8 @@ def test_functions_do_not_overflow() -> None:
     assert elementwise.logistic(far).tolist() == [0, 0, 1, 1]
     assert elementwise.softplus(far).tolist() == [0, 0, 1000, far[3]]
     assert elementwise.forward("relu", np.float32([-np.inf, np.inf])).tolist() == [0, np.inf]
+    with np.errstate(all="raise"):  # e^x is taken where x is negative, only
+        assert elementwise.forward("elu", np.float32([-np.inf, 1e4, np.inf]), 2.0).tolist() == [-2, 1e4, np.inf]
     assert np.isfinite(reduction.reduced("logsumexp", far, (0,))).all()
 
 

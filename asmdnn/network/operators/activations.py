@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.definitions.elementwise import forward, logistic, prelu
+from asmdnn.definitions.elementwise import above, elu, forward, logistic, prelu, softsign
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, broadcast_dims, same_as_first
 
@@ -37,9 +37,9 @@ def selu(node: Node, x: Array) -> Any:
     return gamma * forward("elu", x, alpha)
 
 
-def celu(node: Node, x: Array) -> Array:
+def celu(node: Node, x: Array) -> Any:
     alpha = node.get("alpha", 1.0)
-    return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha))
+    return elu(x, alpha, alpha)
 
 
 def sloped(node: Node, x: Value, slope: Value) -> list[Type]:
@@ -58,7 +58,7 @@ OPERATORS = {
         for op, function in {
             "Relu": lambda node, x: forward("relu", x),
             "LeakyRelu": lambda node, x: forward("relu", x, node.get("alpha", 0.01)),
-            "ThresholdedRelu": lambda node, x: np.where(x > node.get("alpha", 1.0), x, 0),
+            "ThresholdedRelu": lambda node, x: above(x, node.get("alpha", 1.0)),
             "Elu": lambda node, x: forward("elu", x, node.get("alpha", 1.0)),
             "Selu": selu, "Celu": celu, "Shrink": shrink,
             "Gelu": lambda node, x: forward(f"gelu_{GELUS[node.get('approximate', 'none')]}", x),
@@ -69,7 +69,7 @@ OPERATORS = {
             "Swish": lambda node, x: forward("swish", x, node.get("alpha", 1.0)),
             "Mish": lambda node, x: forward("mish", x),
             "Softplus": lambda node, x: forward("soft_relu", x, 1.0),
-            "Softsign": lambda node, x: x / (1 + np.abs(x)),
+            "Softsign": lambda node, x: softsign(x),
         }.items()
     },
     "Clip": Operator(lambda node, x, *bounds: np.asarray(clip(node, x, *bounds), x.dtype), clip_types),

@@ -15,13 +15,13 @@ import numpy as np
 from asmdnn.definitions.normalization import (
     by_channels,
     by_groups,
-    inverse_deviation,
     local_response_gradient,
     moments,
+    normalization_gradient,
 )
 from asmdnn.definitions.resampling import resampled_gradient
-from asmdnn.definitions.softmax import attention_gradient
-from asmdnn.definitions.windows import largest, padded, taps, window_sums
+from asmdnn.definitions.softmax import attention_gradient, softmax_gradient
+from asmdnn.definitions.windows import largest, largest_gradient, padded, taps, window_sums
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 from asmdnn.network.operators.geometry import window_of
@@ -48,10 +48,9 @@ def weights_types(node: Node, x: Value, d: Value) -> list[Type]:
 
 def max_pool(node: Node, x: Array, d: Array) -> Array:
     window, _ = pooling(node, x.shape[2:])
-    _, places = largest(x, window, np.arange(x.size).reshape(x.shape))
-    result = np.zeros(x.size, x.dtype)
-    np.add.at(result, places.ravel(), d.ravel())
-    return result.reshape(x.shape)
+    sizes = x.shape[2:]
+    numbers = np.broadcast_to(np.arange(prod(sizes)).reshape(sizes), x.shape)
+    return np.asarray(largest_gradient(d, largest(x, window, numbers)[1], window, sizes), x.dtype)
 
 
 def average_pool(node: Node, d: Array) -> Array:
@@ -93,31 +92,25 @@ def attention(
 
 
 def softmax(node: Node, y: Array, d: Array) -> Array:
-    axis = node.get("axis")
-    if node.get("log"):
-        return np.asarray(d - np.exp(y) * d.sum(axis, keepdims=True))
-    return np.asarray(y * (d - (d * y).sum(axis, keepdims=True)))
+    return np.asarray(softmax_gradient(y, d, node.get("axis"), bool(node.get("log")))[0], y.dtype)
 
 
 def layer_norm(node: Node, x: Array, d: Array, scale: Array) -> tuple[Array, ...]:
     """Of rows and columns."""
     rms = bool(node.get("rms"))
-    centre, variance = moments(x, (1,), rms=rms)
-    inverse = inverse_deviation(variance, node.get("epsilon"))
-    h, g = (x - centre) * inverse, d * scale
-    mean = 0 if rms else g.mean(-1, keepdims=True)
-    dx = (g - mean - h * (g * h).mean(-1, keepdims=True)) * inverse
-    return tuple(np.asarray(part, x.dtype) for part in (dx, (d * h).sum(0), d.sum(0)))
+    mean, variance = moments(x, (1,), rms=rms)
+    statistics = None if rms else mean, variance
+    (dx, _), (products, _) = normalization_gradient(x, d, statistics, node.get("epsilon"), scale, (1,))
+    return tuple(np.asarray(part, x.dtype) for part in (dx, products.sum(0), d.sum(0)))
 
 
 def group_norm(node: Node, x: Array, d: Array, scale: Array) -> tuple[Array, ...]:
-    grouped, g = by_groups(x, groups := node.get("num_groups")), by_groups(d * by_channels(scale, x.ndim), groups)
-    centre, variance = moments(grouped, (2, 3))
-    inverse = inverse_deviation(variance, node.get("epsilon"))
-    h = (grouped - centre) * inverse
-    dx = (g - g.mean((2, 3), keepdims=True) - h * (g * h).mean((2, 3), keepdims=True)) * inverse
+    whole = np.broadcast_to(by_channels(scale, x.ndim), x.shape)
+    grouped, by_result, scales = (by_groups(part, node.get("num_groups")) for part in (x, d, whole))
+    statistics = moments(grouped, (2, 3))
+    (dx, _), (products, _) = normalization_gradient(grouped, by_result, statistics, node.get("epsilon"), scales, (2, 3))
     axes = (0, *range(2, x.ndim))
-    found = dx.reshape(x.shape), (d * h.reshape(x.shape)).sum(axes), d.sum(axes)
+    found = dx.reshape(x.shape), products.reshape(x.shape).sum(axes), d.sum(axes)
     return tuple(np.asarray(part, x.dtype) for part in found)
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from asmdnn.definitions import elementwise
 from asmdnn.definitions.recurrent.sequences import (
     FUNCTIONS,
     GATES,
@@ -40,14 +41,14 @@ class Activation(NamedTuple):
 
 
 WITH_NUMBERS = {
-    "affine": Activation(lambda x, alpha, beta: alpha * x + beta, np.nan, np.nan),
-    "elu": Activation(lambda x, alpha, beta: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x), 1.0),
-    "hardsigmoid": Activation(lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1), 0.2, 0.5),
-    "leakyrelu": Activation(lambda x, alpha, beta: np.where(x < 0, alpha * x, x), 0.01),
+    "affine": Activation(elementwise.FORWARD["linear"], np.nan, np.nan),
+    "elu": Activation(elementwise.FORWARD["elu"], 1.0),
+    "hardsigmoid": Activation(elementwise.FORWARD["hardsigmoid"], 0.2, 0.5),
+    "leakyrelu": Activation(elementwise.FORWARD["relu"], 0.01),
     "scaledtanh": Activation(lambda x, alpha, beta: alpha * np.tanh(beta * x), np.nan, np.nan),
-    "softplus": Activation(lambda x, alpha, beta: np.logaddexp(x, 0)),
-    "softsign": Activation(lambda x, alpha, beta: x / (1 + np.abs(x))),
-    "thresholdedrelu": Activation(lambda x, alpha, beta: np.where(x > alpha, x, 0), 1.0),
+    "softplus": Activation(lambda x, alpha, beta: elementwise.softplus(x)),
+    "softsign": Activation(lambda x, alpha, beta: elementwise.softsign(x)),
+    "thresholdedrelu": Activation(lambda x, alpha, beta: elementwise.above(x, alpha), 1.0),
 }
 
 
