@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -228,7 +229,7 @@ class Network(KeepsState):
     def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         """A line for each primitive, and for nodes in numpy: its least time of `repeats` runs (1 to 100000), in
         microseconds, and its share.  Each is a call of its own here: the sum is a little more than what run() takes."""
-        seconds = self.times(feeds, repeats)
+        seconds = list(chain(*self._times("profiled", feeds, repeats)))
         with importing():
             from asmdnn.network.report import profile
             from asmdnn.network.timing import steps_of
@@ -237,12 +238,12 @@ class Network(KeepsState):
 
     def times(self, feeds: Mapping[str, Any], repeats: int = 20) -> list[float]:
         """The seconds of each primitive that `profile` prints."""
-        return [seconds for part in self._times("profiled", feeds, repeats) for seconds in part]
+        return list(chain(*self._times("timed", feeds, repeats)))
 
     def analyze(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
         """A line for each primitive, slowest first: as `profile`, with the share of the time that was expected, and the
         bytes of its arguments a second."""
-        seconds = self.times(feeds, repeats)
+        seconds = list(chain(*self._times("analysed", feeds, repeats)))
         with importing():
             from asmdnn.network.report import analysis
             from asmdnn.network.timing import steps_of
