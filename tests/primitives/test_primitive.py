@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.primitives.core.implementation import reasons_of
 from tests.primitives.conv_case import case_of, layout, proven
 from tests.primitives.conv_reference import expected, make_data
 from tests.primitives.conv_run import memories_of, run
@@ -123,6 +124,14 @@ def test_unimplemented_lists_every_implementation(planned_isa: str, what: str) -
         assert re.search(rf" {re.escape(name)}[:,]", str(error.value))
     answers = dnn.implementations(make(), engine=dnn.Engine(isa=planned_isa))
     assert len(answers) >= 5 and {type(answer) for answer in answers} == {dnn.Refusal}
+
+
+def test_an_implementation_is_named_once_with_all_that_it_says() -> None:
+    """Several planners may make one, and each has reasons of its own."""
+    said = [("direct", "a"), ("tiles", "c"), ("direct", "b"), ("packed", "c"), ("tiles", "c")]
+    assert reasons_of([dnn.Refusal(f"{name}:avx2", reason) for name, reason in said]) == (
+        "direct:avx2: a, and b; tiles, packed:avx2: c"
+    )
 
 
 def test_weights_in_the_format_of_the_plan_are_accepted(planned_isa: str) -> None:

@@ -115,14 +115,14 @@ def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: E
             yield one if isinstance(one, Refusal) else checked(one, desc, attr)
 
 
-def plan_of(planners: Sequence[Planner[Desc]], desc: Desc, engine: Engine) -> Plan:
+def plan_of(planners: Sequence[Planner[Desc]], desc: Desc, engine: Engine, attr: Attr = NO_ATTR) -> Plan:
     """The first plan, for planners that use it as a part.  Raises Refused with every reason if there is none."""
-    answers = list[Answer]()
-    for answer in try_all(planners, desc, NO_ATTR, engine):
+    refusals = list[Refusal]()
+    for answer in try_all(planners, desc, attr, engine):
         if isinstance(answer, Plan):
             return answer
-        answers.append(answer)
-    raise Refused("; ".join(map(str, answers)))
+        refusals.append(answer)
+    raise Refused(reasons_of(refusals))
 
 
 def checked(plan: Plan, desc: Description, attr: Attr) -> Plan:
@@ -164,11 +164,15 @@ def _find_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
 
 
 def reasons_of(refusals: Sequence[Refusal]) -> str:
-    """Every reason once, after the names of all implementations that give it: those of one level together."""
-    names: dict[tuple[str, str], list[str]] = {}
+    """Every implementation once, also where several planners make it, with its reasons; and after the names of all
+    implementations of a level that give the same ones."""
+    reasons: dict[str, dict[str, None]] = {}
     for refusal in refusals:
-        way, _, level = refusal.implementation.rpartition(":")
-        names.setdefault((refusal.reason, level), []).append(way)
+        reasons.setdefault(refusal.implementation, {})[refusal.reason] = None
+    names: dict[tuple[str, str], list[str]] = {}
+    for implementation, own in reasons.items():
+        way, _, level = implementation.rpartition(":")
+        names.setdefault((", and ".join(own), level), []).append(way)
     return "; ".join(f"{', '.join(ways)}:{level}: {reason}" for (reason, level), ways in names.items())
 
 

@@ -7,19 +7,17 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.pairs.pair import MIDDLE, Pair
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Planner, reasons_of, try_all
+from asmdnn.primitives.core.implementation import Planner, plan_of
 from asmdnn.records import replace
 
 
 def in_phases(pair: Pair, engine: Engine, planners: Sequence[Planner[ConvolutionForward]]) -> Plan:
     """The plan of both.  Raises Refused."""
-    first = best(planners, pair.first, pair.first_attr, engine)
-    second = best(planners, replace(pair.second, src=first.tensors["dst"]), pair.second_attr, engine)
+    first = plan_of(planners, pair.first, engine, pair.first_attr)
+    second = plan_of(planners, replace(pair.second, src=first.tensors["dst"]), engine, pair.second_attr)
     assembly = Assembly(engine.tuning, engine.isa)
     assembly.add_plan(first, {"dst": View(MIDDLE)})
     add_second(assembly, second, pair.names)
@@ -28,16 +26,6 @@ def in_phases(pair: Pair, engine: Engine, planners: Sequence[Planner[Convolution
     isa = f32_dot_level(engine.isa)
     words = "+".join(plan.implementation.partition(":")[0] for plan in (first, second))
     return assembly.plan(f"{words}:{isa}", tensors, ("dst",))
-
-
-def best(planners: Sequence[Planner[ConvolutionForward]], desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
-    """The first plan.  Raises Refused with every reason."""
-    refusals: list[Refusal] = []
-    for answer in try_all(planners, desc, attr, engine):
-        if isinstance(answer, Plan):
-            return answer
-        refusals.append(answer)
-    raise Refused(reasons_of(refusals))
 
 
 def add_second(assembly: Assembly, plan: Plan, names: Mapping[str, str]) -> None:
