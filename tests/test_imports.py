@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "exact": set(),
     "collecting": set(),
     "records": set(),
+    "forests": set(),
     "files": {"environment"},
     "forking": set(),
     "types": set(),
@@ -28,7 +29,7 @@ MAY_IMPORT = {
     "notebook": set(),
     "verbose": {"environment"},
     "memory": {"types"},
-    "definitions": set(),
+    "definitions": {"forests"},
     "show": {"types", "memory", "isa", "primitives"},
     "jit": {"types", "environment", "verbose"},
     "isa": {"types", "jit"},
@@ -43,17 +44,18 @@ MAY_IMPORT = {
     "runtime": {"types", "environment", "memory", "isa", "jit", "generators", "planning", "dump"},
     "primitives": {
         "types", "environment", "memory", "isa", "jit", "generators", "planning", "runtime", "version", "verbose",
+        "forests",
     },
     "explain": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives"},
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
     "bench": {
-        "", "types", "environment", "definitions", "memory", "isa", "planning", "runtime", "primitives", "network",
+        "", "types", "environment", "definitions", "memory", "isa", "planning", "runtime", "primitives", "forests",
     },
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
     "network": {
         "types", "definitions", "version", "environment", "dump", "explain", "memory", "isa", "jit", "generators",
-        "planning", "runtime", "primitives", "recurrent", "optim",
+        "planning", "runtime", "primitives", "recurrent", "optim", "forests",
     },
     "export": {
         "version", "dump", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "network",
@@ -80,7 +82,6 @@ MAY_IMPORT = {
 ONLY_FOR = {  # of a package that may be imported, the modules that may import it
     ("isa", "jit"): {"asmdnn.isa.cpuid"},
     ("cli", "generators"): {"asmdnn.cli.dump_plan"},  # for the contract
-    ("bench", "network"): {"asmdnn.bench.drivers.trees"},  # for the tables of trees
     ("asm", "explain"): {"asmdnn.asm.ports"},  # for loops
     ("asm", "analyze"): {"asmdnn.asm.ports"},  # for llvm-mca
     ("asm", "generators"): {"asmdnn.asm.proof", "asmdnn.asm.files"},  # for the contract

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asmdnn.definitions.trees import Forest
+from asmdnn.forests import Forest
 
 GOES_ON = 0.8  # the share of ways that do not end before the last step
 SPLITS = np.array([-1.5, -0.0, 0.0, 0.5, np.nan, np.inf, -np.inf, 1e-45], np.float32)  # that features can be equal to

@@ -1,35 +1,13 @@
-"""Sums over decision trees, and the arrays that trees are kept in.
-
-A node sends a row x to the node lefts[node] if x[feature] <= threshold, and to the next one otherwise, NaN included.  A
-leaf has the threshold NaN and the node before itself as its left one, so that a row stays where it is: every tree may
-be walked for as many steps as the deepest one has.  Features from len(x) on are those of -x.
-"""
+"""Sums over decision trees."""
 
 import numpy as np
 
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF, Array
-from asmdnn.records import dataclass
+from asmdnn.forests import ARRAYS, Forest
 
 MOST_AT_ONCE = 1 << 22  # places in trees of a block of rows
 STARTS = {"sum": 0.0, "min": np.inf, "max": -np.inf}
 JOINS = {"sum": np.add, "min": np.minimum, "max": np.maximum}
-
-
-@dataclass(frozen=True, eq=False)
-class Forest:
-    """Of n nodes, t trees and l leaves.  A leaf's row of values belongs to the columns from its tree's target on."""
-
-    thresholds: Array  # floats[n]
-    features: Array  # s32[n]
-    lefts: Array  # s32[n]
-    leaves: Array  # s32[n]: the row of values, 0 for other nodes
-    roots: Array  # s32[t]
-    depths: Array  # s32[t]: the longest way, in steps
-    targets: Array  # s32[t]: the first column
-    values: Array  # floats[l, width]
-
-
-ARRAYS = tuple(Forest.__dataclass_fields__)
 
 
 def reached(x: Array, forest: Forest) -> Array:

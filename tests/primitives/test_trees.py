@@ -7,10 +7,11 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.forests import forest_of
-from asmdnn.definitions.trees import Forest, tree_ensemble, tree_ensemble_error
+from asmdnn.definitions.trees import tree_ensemble, tree_ensemble_error
 from asmdnn.errors import InvalidArguments
-from asmdnn.network.trees.packing import packed
+from asmdnn.forests import Forest
 from asmdnn.primitives.tree_ensemble.description import list_of, padded
+from asmdnn.primitives.tree_ensemble.packing import packed
 from asmdnn.records import replace
 
 ROWS = (1, 5, 8, 9, 21)

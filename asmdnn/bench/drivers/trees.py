@@ -11,8 +11,8 @@ from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.words import Option, Settings, flag, number, one_of, tag
 from asmdnn.definitions.trees import tree_ensemble
 from asmdnn.errors import InvalidArguments
-from asmdnn.network.trees.packing import packed
 from asmdnn.primitives.tree_ensemble.description import AGGREGATES
+from asmdnn.primitives.tree_ensemble.packing import packed
 from asmdnn.records import dataclass
 
 MOST_TREES, MOST_DEPTH = 1 << 12, 16  # as problems, which are made in Python

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.definitions.trees import ARRAYS
 from asmdnn.errors import InvalidArguments
+from asmdnn.forests import ARRAYS
 from asmdnn.network.decompositions.class_scores import (
     LABELS,
     TRANSFORM,

@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from asmdnn.definitions.trees import Forest
+from asmdnn.forests import Forest
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Steps
-from asmdnn.network.trees.packing import packed
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.tree_ensemble.description import TreeEnsemble
+from asmdnn.primitives.tree_ensemble.packing import packed
 from asmdnn.types import f32, s32
 
 

@@ -4,7 +4,8 @@ Inputs: x (rows, features), the arrays of definitions/trees.py in their order, a
 aggregate, sum, min or max.
 """
 
-from asmdnn.definitions.trees import Forest, tree_ensemble
+from asmdnn.definitions.trees import tree_ensemble
+from asmdnn.forests import Forest
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value
 

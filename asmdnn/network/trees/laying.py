@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.definitions.trees import STARTS, Forest
+from asmdnn.definitions.trees import STARTS
+from asmdnn.forests import Forest
 from asmdnn.network.arrays import Array
 from asmdnn.network.graph import Node
 from asmdnn.network.trees.plain import EQ, GT, GTE, LEAF, LEQ, LT, MEMBER, NEQ, PlainTrees, check, levels

@@ -36,7 +36,7 @@ class TreeEnsemble:
 
     src: f32 (rows, features); dst: f32 (rows, columns); base: f32 (columns).  nodes: the table of nodes, s32; order:
     lists of roots, s32; values: rows of leaves, f32, or None if every tree gives to one column: as `packed` of
-    network/trees/packing.py makes them.  trees: the most that give to one column.  aggregate: sum, min or max.
+    packing.py makes them.  trees: the most that give to one column.  aggregate: sum, min or max.
     mirrored: features from len(src) on are those of -src.  Source: ONNX's TreeEnsemble.
     Whatever the tables hold, nothing outside of them is read.  Raises InvalidArguments.
     """

@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.definitions.trees import STARTS, Forest
 from asmdnn.errors import InvalidArguments
-from asmdnn.generators.trees.codes import features_of
+from asmdnn.forests import Forest
+from asmdnn.generators.trees.codes import WORD_BYTES, features_of
 from asmdnn.generators.trees.walk import CHILD_BYTES, COLUMNS, MOST_STEPS, MOST_UNITS, UNIT_BYTES, WALKS
 from asmdnn.primitives.tree_ensemble.description import MOST_TREES, list_of, padded
 
 Array = npt.NDArray[Any]
+IDENTITIES = {"sum": -0.0, "min": np.inf, "max": -np.inf}  # what changes nothing, zeros included
 PAIR_UNITS = 4
 VALUE = CHILD_BYTES // UNIT_BYTES  # units from a node's code to its value
 
@@ -89,15 +90,14 @@ def nodes_of(forest: Forest, features: int, single: bool, aggregate: str) -> tup
     place = PAIR_UNITS * (first[tree] + (inside + 1) // 2) + np.where(inside > 0, (inside + 1) % 2, 0)
     table = np.zeros(2 * padded(PAIR_UNITS * int(1 + pairs.sum())), np.uint32)
     own = np.where(forest.features >= features, features_of(features) - features, 0) + forest.features
-    identity = np.float32(-0.0 if aggregate == "sum" else STARTS[aggregate])
     table[2 * place] = np.where(np.isnan(forest.thresholds), 0, codes_of(forest.thresholds))
-    table[2 * place + 1] = np.where(leaf, 0, 4 * own)
+    table[2 * place + 1] = np.where(leaf, 0, WORD_BYTES * own)
     table[2 * (place + VALUE)] = np.where(leaf, place - 1, place[np.where(leaf, 0, forest.lefts)])
     if single:
-        table[2 * VALUE + 1] = identity.view(np.uint32)
+        table[2 * VALUE + 1] = np.float32(IDENTITIES[aggregate]).view(np.uint32)
         values = forest.values[forest.leaves, 0].astype(np.float32).view(np.uint32)
     else:
-        values = 4 * COLUMNS * (1 + forest.leaves.astype(np.uint32))
+        values = WORD_BYTES * COLUMNS * (1 + forest.leaves.astype(np.uint32))
     table[2 * (place + VALUE) + 1] = np.where(leaf, values, 0)
     table[2 * VALUE] = np.uint32(0xFFFFFFFF)  # the left of the first leaf
     return table, place[forest.roots]
@@ -119,6 +119,6 @@ def values_of(forest: Forest, aggregate: str) -> Array:
     leaves, columns = forest.values.shape
     blocks = -(-columns // COLUMNS)
     whole = np.zeros((padded(leaves + 1), blocks * COLUMNS), np.float32)
-    whole[0] = -0.0 if aggregate == "sum" else STARTS[aggregate]
+    whole[0] = IDENTITIES[aggregate]
     whole[1 : leaves + 1, :columns] = forest.values
     return np.ascontiguousarray(whole.reshape(len(whole), blocks, COLUMNS).swapaxes(0, 1))
