@@ -250,9 +250,12 @@ def test_a_state_of_another_width_in_one_step(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.isa("avx2")
 def test_types(capsys: pytest.CaptureFixture[str]) -> None:
-    """bf16 and f16 of every cell; bytes of LSTM and GRU, with states and results of f32."""
+    """bf16 and f16 of every cell, and of their gradients; bytes of LSTM and GRU, with states and results of f32."""
     status, records = run(capsys, "--rnn", EVERY_CELL, "--cfg=bf16,f16,bf16f32", "--max-ms-per-prb=1", "t3mb3sic9")
     assert (status, {record["status"] for record in records}, len(records)) == (0, {"passed"}, 12)
+    words = ("--dir=BWD_DW", "--cfg=bf16,f16", "--activation=TANH", "t3mb3sic9")
+    status, records = run(capsys, "--rnn", EVERY_CELL, *words)
+    assert (status, {record["status"] for record in records}, len(records)) == (0, {"passed"}, 8)
     cfg = "--cfg=u8u8u8u8,u8u8u8f32,f32u8f32u8,f32u8f32f32"
     algs = "--alg=VANILLA_LSTM,VANILLA_GRU"
     status, records = run(capsys, "--rnn", algs, cfg, "--max-ms-per-prb=1", "t3mb3sic9", "t2mb1sic16slc5")
