@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, passes_of, src_of
+from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, passes_of, src_of, sums_at
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vectors import VECTORS, vector_of
@@ -133,16 +133,16 @@ class GemvCode:
         vectors = -(-columns // v.lanes)
         acc = v.registers.take("sums", vectors)
         with self.rows.ready(), v.parts(vectors, columns) as parts:
-            for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
+            for x, place, part in sums_at(mem(self.dst, size=v.bytes), [acc], parts):
                 if first:
                     v.zero(x)
                 else:
-                    part.load(x, mem(self.dst, j * v.bytes, size=v.bytes))
+                    part.load(x, place)
             for k, copy in enumerate(copies):
                 places = [mem(self.weights, i * row_bytes) for i in range(k * group, min(held, (k + 1) * group))]
                 for j, found in self.rows.vectors(places, parts, columns):
                     for x, row in zip(acc[j:], found, strict=False):
                         self.dot.accumulate(x, copy, row, self.rows.spare)
-            for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
-                part.store_last(mem(self.dst, j * v.bytes, size=v.bytes), x)
+            for x, place, part in sums_at(mem(self.dst, size=v.bytes), [acc], parts):
+                part.store_last(place, x)
         v.registers.free(*acc)

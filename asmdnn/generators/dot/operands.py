@@ -1,5 +1,5 @@
-"""Shared by the kernels of products: src's footprint, the broadcast of an element, and the frame of kernels that read
-two matrices and write one."""
+"""Shared by the kernels of products: src's footprint, the broadcast of an element, sums and their places in memory, and
+the frame of kernels that read two matrices and write one."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,7 +7,7 @@ from asmdnn.generators.contract import Range
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import GROUP_BYTES, Types
 from asmdnn.isa.element import Element
-from asmdnn.isa.vector import Broadcast, Vector
+from asmdnn.isa.vector import Broadcast, Lanes, Vector
 
 OPERANDS = ("src", "weights", "dst")
 SRC, WEIGHTS, DST = range(len(OPERANDS))
@@ -43,6 +43,16 @@ def load_operands(asm: Assembler) -> tuple[Register, Register, Register]:
     for argument, pointer in enumerate((src, weights, dst)):
         asm.MOV(pointer, mem(asm.frame, 8 * argument))
     return src, weights, dst
+
+
+def sums_at(
+    first: Pointer, acc: Sequence[Sequence[Register]], parts: Sequence[Lanes], row_bytes: int = 0
+) -> Iterator[tuple[Register, Pointer, Lanes]]:
+    """Every vector of sums with its place in memory and its lanes, row after row, that are row_bytes apart; vectors
+    are as far apart as `first` is wide."""
+    for r, sums in enumerate(acc):
+        for j, (x, part) in enumerate(zip(sums, parts, strict=True)):
+            yield x, first.shifted(r * row_bytes + j * first.size), part
 
 
 def load_repeated(v: Vector, element: Element, x: Register, at: Pointer) -> None:

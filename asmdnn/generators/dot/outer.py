@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
-from asmdnn.generators.dot.operands import src_of
+from asmdnn.generators.dot.operands import src_of, sums_at
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
@@ -153,20 +153,20 @@ class OuterCode:
                 for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
                     starts = k == 0 and not spec.bias
                     self.multiply(x, copy, self.weights(k, j), v if spec.padded else part, starts)
-            for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
+            for x, place, part in sums_at(mem(self.pointers[DST], size=v.bytes), [acc], parts):
                 store = v.stream if self.streaming and part is v else part.store_last
-                store(mem(self.pointers[DST], j * v.bytes, size=v.bytes), x)
+                store(place, x)
         v.registers.free(*acc, *spare)
 
     def load_bias(self, acc: list[Register], parts: list[Lanes], bias: Bias) -> None:
         v = self.v
-        for j, (x, part) in enumerate(zip(acc, parts, strict=True)):
-            if bias.columns:
-                part.load(x, mem(self.pointers[BIAS], j * v.bytes, size=v.bytes))
-            elif j:
+        if bias.columns:
+            for x, place, part in sums_at(mem(self.pointers[BIAS], size=v.bytes), [acc], parts):
+                part.load(x, place)
+        else:
+            v.broadcast(acc[0], mem(self.pointers[BIAS], size=self.spec.types.sums.size_bytes))
+            for x in acc[1:]:
                 v.move(x, acc[0])
-            else:
-                v.broadcast(x, mem(self.pointers[BIAS], 0, size=self.spec.types.sums.size_bytes))
 
     def weights(self, k: int, j: int) -> Pointer:
         """Vector j of a chunk, group k."""

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, PREFETCHED, WEIGHTS
+from asmdnn.generators.dot.operands import sums_at
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.dot import F32, Types, dot_class, dot_of
@@ -165,9 +166,9 @@ class PackCode:
         asm.MOV(self.source, mem(asm.frame, 8 * BIAS))
         v.zero(zero)
         with v.parts(self.spec.vectors, self.spec.columns) as parts:
-            for j, (total, part) in enumerate(zip(self.sums, parts, strict=True)):
+            for total, place, part in sums_at(mem(self.source, size=v.bytes), [self.sums], parts):
                 asm.VPSUBD(total, zero, total)
-                part.store_last(mem(self.source, j * v.bytes, size=v.bytes), total)
+                part.store_last(place, total)
 
     def place(self, j: int) -> Pointer:
         """The destination of vector j of a row of groups."""

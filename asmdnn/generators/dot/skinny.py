@@ -14,14 +14,13 @@ page with every step.  Rows of a group are interleaved in registers, as in gemv.
 not undone here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, passes_of, src_of
-from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, passes_of, src_of, sums_at
+from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
-from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.isa.weight_rows import weight_rows
 from asmdnn.records import dataclass
@@ -136,12 +135,13 @@ class SkinnyCode:
     def chunk(self, columns: int, groups: Sequence[int], first: bool) -> None:
         """Some vectors of all rows of dst."""
         spec, v, dot, vectors = self.spec, self.v, self.dot, -(-columns // self.v.lanes)
-        acc = v.registers.take("sums", spec.rows, vectors)
+        acc, first_of_dst = v.registers.take("sums", spec.rows, vectors), mem(self.dst, size=v.bytes)
         with self.rows.ready(held=vectors):
             copy = v.registers.take("src, broadcast", dot.copy_registers)
             with v.parts(vectors, columns) as parts:
                 if not first:
-                    self.walk(acc, parts, lambda x, at, part: part.load(x, at))
+                    for x, place, part in sums_at(first_of_dst, acc, parts, spec.dst_row_bytes):
+                        part.load(x, place)
                 for k, group_bytes in enumerate(groups):
                     for j, found in self.rows.vectors(self.places(k, group_bytes), parts, columns):
                         for r, sums in enumerate(acc):
@@ -150,7 +150,8 @@ class SkinnyCode:
                             update = dot.accumulate_first if first and k == 0 else dot.accumulate
                             for x, row in zip(sums[j:], found, strict=False):
                                 update(x, copy, row, self.rows.spare)
-                self.walk(acc, parts, lambda x, at, part: part.store_last(at, x))
+                for x, place, part in sums_at(first_of_dst, acc, parts, spec.dst_row_bytes):
+                    part.store_last(place, x)
             v.registers.free(*copy)
         v.registers.free(*(x for sums in acc for x in sums))
 
@@ -159,11 +160,3 @@ class SkinnyCode:
         first = k * self.spec.types.group
         there = range(first, first + group_bytes // self.spec.types.src.size_bytes)
         return [mem(self.weights, row * self.spec.weights_row_bytes) for row in there]
-
-    def walk(
-        self, acc: list[list[Register]], parts: list[Lanes], visit: Callable[[Register, Pointer, Lanes], None]
-    ) -> None:
-        """visit(register, memory, lanes) for all of dst that a chunk computes."""
-        for r, sums in enumerate(acc):
-            for j, (x, part) in enumerate(zip(sums, parts, strict=True)):
-                visit(x, mem(self.dst, r * self.spec.dst_row_bytes + j * self.v.bytes, size=self.v.bytes), part)
