@@ -36,17 +36,7 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.dot.epilogue import TileEpilogue
-from asmdnn.generators.dot.matmul_shape import (
-    ARGUMENTS,
-    BIAS,
-    DST,
-    PACKED,
-    PREFETCHED,
-    SCALE,
-    SRC,
-    WEIGHTS,
-    MatmulTile,
-)
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, PACKED, PREFETCHED, SCALE, SRC, WEIGHTS, MatmulTile
 from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.dot.prologue import load_bias, start_tile
 from asmdnn.generators.functions.chain import names_of_operands, words_of

@@ -98,11 +98,11 @@ class Cut:
         return self.p.weights.element_bytes * self.width
 
 
-def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], traffic: "Traffic") -> Cut:
-    """Cut a product into tiles of a block, summed over these ranges of k.  traffic: of what it may be a piece of."""
+def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, int]], far: "BeyondL2") -> Cut:
+    """Cut a product into tiles of a block, summed over these ranges of k.  far: of what it may be a piece of."""
     x, tuning, (_, depth), width = p.weights, target.products, ranges[0], block.vectors * target.lanes
     sizes, groups = balanced(p.m, block.rows), -(-p.n // width)
-    if traffic.along_rows:
+    if far.along_rows:
         order = TileOrder(groups, len(sizes))
     else:
         read = (p.src.element_bytes * p.m * depth, x.element_bytes * depth * width)
@@ -119,8 +119,8 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
         prefetch = Prefetch(
             lines,
             stream_bytes=stream_bytes(p, block, target, sizes == [1]),
-            src_bytes=traffic.src_ahead_bytes,
-            dst=traffic.dst_ahead,
+            src_bytes=far.src_ahead_bytes,
+            dst=far.dst_ahead,
         )
     steps = tuple(steps_of(p, ranges, target))
     return Cut(
@@ -138,7 +138,7 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class BeyondL2:
     """How all pieces of a product read src and write dst.
 
     along_rows: dst is written along its rows, before the next ones.  dst_ahead: its lines are prefetched.
@@ -150,7 +150,7 @@ class Traffic:
     src_ahead_bytes: int
 
 
-def traffic_of(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> Traffic:
+def beyond_l2(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) -> BeyondL2:
     """Weights that stay in L2 do so in any order, so dst is written along its rows.  If that is so large that it comes
     from beyond L2, it pays to read more weights again for each tile of rows.  Rows of src that come from there are more
     streams than the CPU follows by itself."""
@@ -159,7 +159,7 @@ def traffic_of(p: Product, target: Target, ranges: Sequence[tuple[int, int]]) ->
     src_bytes, dst_bytes = (matrices * p.m * n for n in (p.src.element_bytes * p.k, p.dst.element_bytes * p.n))
     far = dst_bytes >= tuning.far_dst_l2 * l2_bytes and depth == p.k and not target.tiled
     rereads = far and weights_bytes <= tuning.along_rows_l2 * l2_bytes
-    return Traffic(
+    return BeyondL2(
         along_rows=rereads or tuning.weights_share * weights_bytes <= l2_bytes,
         dst_ahead=dst_bytes >= tuning.dst_ahead_l2 * l2_bytes and p.m > 1,
         src_ahead_bytes=tuning.src_ahead_bytes if src_bytes >= tuning.far_src_l2 * l2_bytes and p.m > 1 else 0,

@@ -7,7 +7,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Phase
 from asmdnn.primitives.products.amx import tile_block
 from asmdnn.primitives.products.blocks import choose_block
-from asmdnn.primitives.products.cut import choose_ranges, cut, traffic_of
+from asmdnn.primitives.products.cut import choose_ranges, cut, beyond_l2
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.records import phases_of
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
@@ -23,10 +23,10 @@ def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]
     pieces = pieces_of(p, tile, tuning.written_out, tuning.round_records)
     whole = one_range or target.tiled or not epilogue.may_split or not p.sums_fit
     ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
-    traffic = traffic_of(p, target, ranges)
+    far = beyond_l2(p, target, ranges)
     phases: list[Phase] = []
     for piece in pieces:
-        tiles, specs = cut(piece.product, block, target, ranges, traffic), dict[KernelSpec, int]()
+        tiles, specs = cut(piece.product, block, target, ranges, far), dict[KernelSpec, int]()
         calls = tile_calls(tiles, specs)
         phases += in_rounds(phases_of(tiles, tuple(specs), calls), piece, p.arguments, is_first=not phases)
     return phases
