@@ -7,7 +7,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Phase
 from asmdnn.primitives.products.amx import tile_block
 from asmdnn.primitives.products.blocks import choose_block
-from asmdnn.primitives.products.cut import choose_ranges, cut, beyond_l2
+from asmdnn.primitives.products.cut import beyond_l2, choose_ranges, cut
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.records import phases_of
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
