@@ -38,6 +38,9 @@ _WIDE_DST: Final = "--conv --dir=FWD_I mb1ic3ih224oc32oh112kh3sh2ph1 g32mb4ic32i
 _PANELS: Final = "--conv --dir=FWD_I mb1ic256ih14oc256oh14kh3ph1 mb1ic128ih28oc128oh28kh3ph1 mb1ic512ih7oc512oh7kh3ph1"
 _MANY_IMAGES: Final = "--conv --dir=FWD_I mb16ic64ih56oc256oh56kh1 mb16ic512ih28oc128oh28kh1 mb4ic1024ih14oc256oh14kh1"
 _SOME_IMAGES: Final = "--conv --dir=FWD_I mb2ic64ih56oc256oh56kh1 mb4ic64ih56oc64oh56kh1 mb8ic256ih28oc64oh28kh1"
+_LARGE_PIXELS: Final = (
+    "--conv --dir=FWD_I --stag=axb --dtag=axb mb4ic192ih56oc32oh56kh1 mb1ic256ih56oc64oh56kh1 mb4ic512ih28oc128oh28kh1"
+)
 _STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
 _GROUPS_OF_16: Final = "--conv --dir=FWD_I g32mb1ic512ih28oc512oh14kh3sh2ph1 g32mb1ic1024ih14oc1024oh7kh3sh2ph1"
 _GROUPS_OF_8: Final = "--conv --dir=FWD_I g32mb1ic256ih56oc256oh28kh3sh2ph1 g32mb1ic256ih28oc256oh14kh3sh2ph1"
@@ -87,6 +90,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "convolution.panel_share": _trial(_PANELS),
         "convolution.src_ahead_bytes": _trial(_MANY_IMAGES),
         "convolution.held_ahead_bytes": _trial(_SOME_IMAGES),
+        "convolution.far_pixels_l2": _trial(_LARGE_PIXELS),
         "convolution.strided_ahead_bytes": _trial(_STRIDES),
         "convolution.held_strided_bytes": _trial(_STRIDES),
         "convolution.rows_of_whole": _trial(_GROUPS_OF_16),

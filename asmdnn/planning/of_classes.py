@@ -107,8 +107,13 @@ ZEN5: Final = Tuning(
 # All of a vector, multiplies too, then takes twice as long, and what counts is their ratio: Winograd's is that of ymm.
 ZEN4: Final = Tuning(
     convolution=ConvolutionTuning(
-        src_ahead_bytes=8 << 20,  # 16 images, 1x1 of 64 channels at 56x56: 1.07x
-        held_ahead_bytes=8 << 20,
+        # f32 of 2 to 7 MB, 192 and 256 to 64 channels at 56x56 1.12 and 1.2x, 512 to 128 at 28x28, 2 images, 1.13x, others
+        # 1.0 to 1.1x; bf16 0.99 to 1.03x.
+        src_ahead_bytes=1 << 20,
+        held_ahead_bytes=1 << 20,
+        # f32 192 to 64 and 32 channels at 56x56, 4 images, 1.18 and 1.35x (bf16 1.21, 1.14x), 256 to 64 at 56x56 1.2x
+        # (1.1x), 144 to 24 1.25x; u8 1.0 to 1.06x, strides 1.0 to 1.04x.
+        far_pixels_l2=0.5,
         strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.18x, 512 to 256 at 28x28 1.11x; one: 1.01x
         rows_of_whole=False,  # groups of 16 with strides 1.03 to 1.16x, of 7x7 1.09 to 1.15x
         narrow_cost=0.58,  # 8 channels 1.3 to 1.7x, 24 1.2 to 1.4x, 40 1.0 to 1.15x; 56 and 72 would be 0.94 to 1.03x

@@ -72,6 +72,8 @@ class ConvolutionTuning:
     held_ahead_bytes: int = 2 << 20  # and one of these where weights leave room in L2: 1.1x in the mean
     strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead,
     held_strided_bytes: int = 16 << 20  # where weights leave room in L2: 16 images, 256 to 128 at 56x56: 1.13x
+    far_pixels_l2: float = 1e9  # src of so many L2s, channels last, is prefetched by 1x1 ones: not timed on a Zen 3,
+    pixel_ahead_bytes: int = 128  # so far ahead in each pixel
     part_turns: int = 1  # of each part of a deconvolution for a panel of weights,
     part_turns_bytes: int = 32 << 20  # where dst is larger
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%

@@ -50,6 +50,9 @@ EXP = dnn.EltwiseForward(dnn.PropKind.forward_inference, "exp", desc((64, 1000))
 POINTWISE = dnn.ConvolutionForward(
     desc((1, 64, 9, 9), "any"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 9, 9), "any")
 )
+PIXELS = dnn.ConvolutionForward(
+    desc((1, 64, 9, 9), "acdb"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 9, 9), "acdb")
+)
 DEPTHWISE = dnn.ConvolutionForward(
     desc((1, 16, 9, 9), "any"), desc((16, 1, 1, 3, 3), "any"), dst=desc((1, 16, 7, 7), "any")
 )
@@ -77,6 +80,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"streaming_bytes": 1}, DEPTHWISE),
     ("convolution", {"src_ahead_bytes": 1}, POINTWISE),
     ("convolution", {"held_ahead_bytes": 1}, POINTWISE),
+    ("convolution", {"far_pixels_l2": 0.001}, PIXELS),
     ("convolution", {"strided_ahead_bytes": 1}, STRIDED),
     ("convolution", {"held_strided_bytes": 1}, STRIDED),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),

@@ -121,12 +121,17 @@ class TileKernels:
         tile reads a few lines here and there, of which the CPU makes no stream.
 
         It is that of the next tile; with strides that of the tile below, as a row's end is followed by unused rows.
+        Where all channels of a pixel follow one another, each pixel is a stream, which the CPU has too few of: then it
+        is a little further in each.
         """
         g, tuning = self.g, self.engine.tuning.convolution
+        src_bytes, weights_bytes = g.mb * g.src.image_bytes, g.types.weights_bytes * g.ic * g.oc_stored
+        if g.src.block > self.lanes and g.src.pixel_bytes > tuning.pixel_ahead_bytes:
+            is_far = src_bytes >= tuning.far_pixels_l2 * self.engine.l2_bytes
+            return tuning.pixel_ahead_bytes if is_far and all(axis.is_sampled for axis in g.axes) else 0
         few = g.src.block == self.lanes < self.steps
         if not few or g.src.pixel_bytes != g.src.element_bytes * g.src.block:
             return 0
-        src_bytes, weights_bytes = g.mb * g.src.image_bytes, g.types.weights_bytes * g.ic * g.oc_stored
         is_held = g.steps >= HELD_BLOCKS * self.lanes and weights_bytes <= HELD_SHARE * self.engine.l2_bytes
         if all(axis.is_pointwise for axis in g.axes):
             least = min(tuning.src_ahead_bytes, tuning.held_ahead_bytes) if is_held else tuning.src_ahead_bytes
