@@ -107,8 +107,8 @@ ZEN5: Final = Tuning(
 # All of a vector, multiplies too, then takes twice as long, and what counts is their ratio: Winograd's is that of ymm.
 ZEN4: Final = Tuning(
     convolution=ConvolutionTuning(
-        # f32 of 2 to 7 MB, 192 and 256 to 64 channels at 56x56 1.12 and 1.2x, 512 to 128 at 28x28, 2 images, 1.13x, others
-        # 1.0 to 1.1x; bf16 0.99 to 1.03x.
+        # f32 of 2 to 7 MB, 192 and 256 to 64 channels at 56x56 1.12 and 1.2x, 512 to 128 at 28x28, 2 images, 1.13x,
+        # others 1.0 to 1.1x; bf16 0.99 to 1.03x.
         src_ahead_bytes=1 << 20,
         held_ahead_bytes=1 << 20,
         # f32 192 to 64 and 32 channels at 56x56, 4 images, 1.18 and 1.35x (bf16 1.21, 1.14x), 256 to 64 at 56x56 1.2x
