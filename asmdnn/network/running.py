@@ -32,14 +32,15 @@ def result_name(value: str) -> str:
 
 
 def native_array(array: Array) -> Array:
-    """An input as kernels read it, dense and aligned, in its type; truths and short words as f32.
+    """An input as kernels read it, dense and aligned, in its type; truths, short words, unsigned ones and f64 as f32.
 
     No copy if it is that."""
     flags = array.flags
     as_it_is = array.dtype is F32 or is_read(array.dtype)
     if as_it_is and flags.c_contiguous and flags.aligned:
         return array
-    return np.require(array, None if as_it_is else np.float32, ("C", "A"))
+    with np.errstate(over="ignore"):  # of f64, which are infinite then, as a Cast makes them
+        return np.require(array, None if as_it_is else np.float32, ("C", "A"))
 
 
 class Runner:

@@ -9,6 +9,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.softmax import softmax
+from asmdnn.network.element_types import extension_type
 from tests.network.nets import engine, random
 
 pytestmark = pytest.mark.isa("avx2")
@@ -129,3 +130,43 @@ def test_floats_become_integers_of_any_size(code: int) -> None:
     number = graph.apply("Cast", graph.input("x", values.shape), to=code)
     net = graph.compile(y=graph.apply("Add", number, np.array(1, dtype)), engine=engine(), fallback="numpy")
     np.testing.assert_array_equal(net(values), values.astype(dtype) + 1)
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint64", "float64"])
+def test_wide_numbers_become_f32_with_one_rounding(dtype: str) -> None:
+    """As calls convert them, also where moves come first."""
+    ends = [0, 1, 3, 2**24 + 1, 2**25 + 6, 2**31 + 129, 2**32 - 1, 7]
+    values = np.array(ends if dtype != "float64" else [0.1, -1e300, np.inf, 1e-40, 3, 2**24 + 1, -0.0, 1 / 3], dtype)
+    graph = dnn.Graph()
+    x = graph.input("x", (2, 4), dtype)
+    moved = graph.apply("Cast", graph.apply("Transpose", x, perm=(1, 0)), to=1)
+    net = graph.compile(y=graph.apply("Cast", x, to=1), z=graph.apply("Abs", moved), engine=engine())
+    assert net.is_native
+    net.check()
+    found = net.run({"x": values.reshape(2, 4)})
+    with np.errstate(over="ignore"):
+        wanted = values.astype(np.float32).reshape(2, 4)
+    np.testing.assert_array_equal(found["y"], wanted)
+    np.testing.assert_array_equal(found["z"], np.abs(wanted.T))
+
+
+@pytest.mark.parametrize(
+    ("source", "to", "words"),
+    [
+        ("uint32", 7, "Cast of uint32 to int64 has no kernel, to float32 it has one"),
+        ("float64", 10, ""),
+        ("float32", 11, "Cast of float32 to float64 has no kernel"),
+        ("int4", 1, "Cast of int4 has no kernel, of float32, bool, .* it has some"),
+    ],
+)
+def test_casts_without_a_kernel_say_both_types(source: str, to: int, words: str) -> None:
+    found = extension_type(source) if source == "int4" else np.dtype(source)
+    if found is None:
+        pytest.skip("numpy types of few bits: pip install ml_dtypes")
+    graph = dnn.Graph()
+    y = graph.apply("Cast", graph.input("x", (4,), found), to=to)
+    if not words:
+        assert graph.compile(y=y, engine=engine()).is_native
+        return
+    with pytest.raises(dnn.Unimplemented, match=words):
+        graph.compile(y=y, engine=engine())

@@ -13,7 +13,7 @@ from asmdnn.network.static import StaticGraph, needed
 
 MOVES = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Transpose", "Slice", "Identity"}
 F32 = np.dtype(np.float32)
-WIDE = (np.int64, np.int32)  # what kernels read
+WIDE = (np.int64, np.int32, np.uint32, np.uint64, np.float64)  # what kernels read, or calls convert
 
 
 def casts_first(graph: StaticGraph) -> StaticGraph:

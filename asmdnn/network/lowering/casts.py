@@ -4,7 +4,7 @@ import numpy as np
 
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.lowering.indices import integers_of, number_of
+from asmdnn.network.lowering.indices import integers_of, number_given, number_of
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.passing import is_half
 from asmdnn.network.place import Place
@@ -12,6 +12,9 @@ from asmdnn.network.steps import NUMBERS, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.types import s32
+
+READ = (np.float32, np.bool_, np.uint8, np.int8, np.uint16, np.int16, np.int32, np.int64)  # by kernels
+PASSED_AS_F32 = (np.uint32, np.uint64, np.float64)  # as calls convert these, with one rounding
 
 
 def lower_cast(steps: Steps, group: Group) -> None:
@@ -22,11 +25,22 @@ def lower_cast(steps: Steps, group: Group) -> None:
     if any(is_half(steps.value(name).dtype) for name in (node.inputs[0], group.result)):
         steps.define(group.result, steps.kept(node.inputs[0]))
         return
-    if steps.value(group.result).dtype != np.float32:
-        raise Refused(f"Cast to {steps.value(group.result).dtype.name} has no kernel, to f32 it has one")
+    check_types(steps, node.inputs[0], group.result)
+    if steps.value(node.inputs[0]).dtype in PASSED_AS_F32:
+        steps.define(group.result, number_given(steps, node.inputs[0]))
+        return
     source = integers_of(steps, node.inputs[0])
     desc = Reorder(source.desc, row_major(steps.shape(group.result)))
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
+
+
+def check_types(steps: Steps, source: str, result: str) -> None:
+    """Raise Refused for a type that no kernel reads or makes."""
+    before, after = (steps.value(name).dtype for name in (source, result))
+    if before not in (*READ, *PASSED_AS_F32):
+        raise Refused(f"Cast of {before.name} has no kernel, of {', '.join(x.__name__ for x in READ)} it has some")
+    if after != np.float32:
+        raise Refused(f"Cast of {before.name} to {after.name} has no kernel, to float32 it has one")
 
 
 def lower_number(steps: Steps, group: Group) -> None:

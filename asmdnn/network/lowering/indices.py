@@ -75,6 +75,13 @@ def number_of(steps: Steps, name: str, limit: Limit) -> Place:
     return limited(steps, name, limit) if value.dtype.itemsize >= s32.size_bytes else given_as(steps, name)
 
 
+def number_given(steps: Steps, name: str) -> Place:
+    """Where numbers lie that calls convert to f32: an input, or what numpy makes of one.  Raises Refused."""
+    if name not in steps.integers.given:
+        raise Refused(f"{name} is {steps.value(name).dtype.name} that a kernel makes, only f32 is computed with")
+    return given_as(steps, name)
+
+
 def limited(steps: Steps, name: str, limit: Limit) -> Place:
     """An input of integers, of which the least limit holds."""
     steps.integers.limit(name, limit)
