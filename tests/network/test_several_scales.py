@@ -105,3 +105,68 @@ def test_a_scale_below_0() -> None:
     assert net.is_native
     assert np.array_equal(found, np.rint(feeds["x"] / scale) * scale)
     assert np.abs(found).max() > 0
+
+
+def blocks(x: np.ndarray, size: int) -> np.ndarray:
+    """Each element of the last axis so often, but for those that 8 elements have no place for."""
+    return np.repeat(x, size, -1)[..., :8]
+
+
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("has_points", [False, True])
+@pytest.mark.parametrize("dims", [(), (8,), (4, 3)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_scales_that_are_data_in_any_place(
+    dtype: Any, dims: tuple[int, ...], has_points: bool, is_constant: bool
+) -> None:
+    """Of data and of constants, by blocks of three, the last of which is cut: f32 inside, rounded once."""
+    g, q = dnn.Graph(), integers(np.uint8, 4, 8)
+    feeds = {"scale": np.asarray(np.random.default_rng(7).uniform(0.01, 0.1, dims).astype(dtype))}
+    given = [g.input("scale", dims, dtype)]
+    if not is_constant:
+        feeds["q"] = q
+    if has_points:
+        feeds["zero"] = integers(np.uint8, *dims)
+        given.append(g.input("zero", dims, np.uint8))
+    how = {"axis": 1, "block_size": 3} if len(dims) > 1 else {"axis": 1}
+    floats = g.apply("DequantizeLinear", q if is_constant else g.input("q", (4, 8), np.uint8), *given, **how)
+    net = g.compile(y=floats, engine=engine())
+    assert net.is_native
+    found = net.run(feeds)["y"]
+    spread = [blocks(x.astype(np.float32), 3) if len(dims) > 1 else x.astype(np.float32) for x in feeds.values()]
+    named = dict(zip(feeds, spread, strict=True))
+    wanted = (q.astype(np.float32) - named.get("zero", np.float32(0))) * named["scale"]
+    assert found.dtype == dtype and np.array_equal(found, wanted.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+def test_bytes_by_blocks_that_are_data(dtype: Any) -> None:
+    g = dnn.Graph()
+    feeds = {"x": random(4, 8) * 3, "scale": SCALES[:1] * np.ones((4, 3), np.float32), "zero": integers(dtype, 4, 3)}
+    feeds["scale"][1, 2] /= 3
+    given = [g.input(name, x.shape, x.dtype) for name, x in feeds.items()]
+    net = g.compile(y=g.apply("QuantizeLinear", *given, axis=1, block_size=3), engine=engine())
+    assert net.is_native
+    steps = np.rint(feeds["x"] / blocks(feeds["scale"], 3)) + blocks(feeds["zero"].astype(np.int64), 3)
+    ends = np.iinfo(dtype)
+    assert np.array_equal(net.run(feeds)["y"], np.clip(steps, ends.min, ends.max).astype(dtype))
+
+
+def test_sums_of_32_bits_become_floats() -> None:
+    g = dnn.Graph()
+    sums, scale = g.input("sums", (3, 5), np.int32), np.float32(0.25)
+    net = g.compile(y=g.apply("DequantizeLinear", sums, scale), engine=engine())
+    assert net.is_native
+    feed = np.random.default_rng(3).integers(-(2**31), 2**31, (3, 5)).astype(np.int32)
+    assert np.array_equal(net(feed), feed.astype(np.float32) * scale)
+
+
+def test_types_that_contradict_each_other() -> None:
+    for how, words in (
+        ({"output_dtype": 3}, "output_dtype is int8, its zero point is uint8"),
+        ({"precision": 10}, "precision is 10, 0 and 1 are defined"),
+    ):
+        g = dnn.Graph()
+        y = g.apply("QuantizeLinear", g.input("x", (4, 8)), np.float32(0.1), np.uint8(3), **how)
+        with pytest.raises(dnn.InvalidArguments, match=f"QuantizeLinear.*{words}"):
+            g.compile(y=y, engine=engine())

@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.network import element_types
-from asmdnn.network.element_types import EXTENSIONS, PACKED_BITS, extension_type
+from asmdnn.network.element_types import CODES, EXTENSIONS, PACKED_BITS, extension_type
 from tests.network import wire
 from tests.network.nets import engine
 
@@ -106,6 +106,61 @@ def test_bf16_is_computed_with_in_f32() -> None:
     assert found.dtype == ml_dtypes.bfloat16
     exact = a.astype(np.float64) @ b.astype(np.float64)
     assert (np.abs(found.astype(np.float64) - exact) <= 2.0**-8 * np.abs(exact) + 1e-5).all()
+
+
+def nearest(x: Any, dtype: Any) -> Any:
+    """The nearest finite numbers of a type of 8 or 4 bits."""
+    every = np.arange(256 if "float8" in dtype.name else 16, dtype=np.uint8).view(dtype).astype(np.float64)
+    known = every[np.isfinite(every)]
+    return known[np.abs(np.clip(x, known.min(), known.max()).astype(np.float64)[..., None] - known).argmin(-1)]
+
+
+def constant(g: dnn.Graph, values: Any, name: str) -> Any:
+    """Of a type that numpy lacks."""
+    return g.apply("Cast", np.float32(values), to=CODES[name])
+
+
+@pytest.mark.parametrize("name", [*FLOATS.values(), "float4_e2m1fn"])
+def test_quantisation_to_floats(name: str) -> None:
+    """The nearest numbers, saturated, by scales along an axis; and floats of them, of constants without a node."""
+    scales, g = np.float32([0.5, 0.03, 4]), dnn.Graph()
+    x = np.random.default_rng(1).standard_normal((5, 3)).astype(np.float32) * 40
+    small = g.apply("QuantizeLinear", g.input("x", (5, 3)), scales, constant(g, np.zeros(3), name), axis=1)
+    y = g.apply("DequantizeLinear", small, scales, constant(g, np.zeros(3), name), axis=1)
+    wanted = nearest(x / scales, extension_type(name)).astype(np.float32) * scales
+    found = g.compile(y=y, engine=engine(), fallback="numpy").run({"x": x})["y"]
+    np.testing.assert_array_equal(found, wanted)
+    g = dnn.Graph()
+    weights = g.apply("DequantizeLinear", constant(g, wanted / scales, name), scales, axis=1)
+    net = g.compile(y=g.apply("MatMul", g.input("x", (2, 5)), weights), engine=engine())
+    assert net.is_native
+    bound = 5 * 2.0**-24 * np.abs(wanted).sum(0)
+    assert (np.abs(net.run({"x": np.ones((2, 5), np.float32)})["y"] - wanted.sum(0, dtype=np.float64)) <= bound).all()
+
+
+@pytest.mark.parametrize(("name", "code"), [("bfloat16", 0), ("float8_e8m0fnu", 1), ("bfloat16", 10)])
+def test_scales_that_numpy_lacks(name: str, code: int) -> None:
+    q, g = np.arange(24, dtype=np.uint8).reshape(4, 6), dnn.Graph()
+    how = {"output_dtype": code} if code else {}
+    y = g.apply("DequantizeLinear", g.input("q", (4, 6), np.uint8), constant(g, 0.5, name), np.uint8(3), **how)
+    found = g.compile(y=y, engine=engine(), fallback="numpy").run({"q": q})["y"]
+    assert found.dtype == {0: extension_type("bfloat16"), 1: np.float32, 10: np.float16}[code]
+    np.testing.assert_array_equal(found.astype(np.float32), (q.astype(np.float32) - 3) / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "point", "words"),
+    [
+        ("float8_e5m2", 1, "its zero point of float8_e5m2 has an element that is not 0"),
+        ("float32", 0, "type float32 is no integer, and no float of 8 or 4 bits"),
+        ("bfloat16", 0, "type bfloat16 is no integer, and no float of 8 or 4 bits"),
+    ],
+)
+def test_zero_points_of_floats(name: str, point: int, words: str) -> None:
+    g = dnn.Graph()
+    y = g.apply("QuantizeLinear", g.input("x", (4, 6)), np.float32(1), constant(g, point, name))
+    with pytest.raises(dnn.InvalidArguments, match=f"QuantizeLinear.*{words}"):
+        g.compile(y=y, engine=engine(), fallback="numpy")
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

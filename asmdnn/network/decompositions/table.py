@@ -21,7 +21,7 @@ OF_ANY_TYPE = {  # which move elements; others are of f32 alone
     "Trilu", "CenterCropPad", "OneHot", "ReverseSequence", "GatherElements", "GatherND", "Compress",
 }  # fmt: skip
 OF_NUMBERS = {"ScatterElements", "Scatter", "ScatterND"}  # of all that kernels compute with, and of halves
-OF_EVERY_TYPE = {"CastLike", "DequantizeLinear", "EyeLike", "Where"}
+OF_EVERY_TYPE = {"CastLike", "DequantizeLinear", "QuantizeLinear", "EyeLike", "Where"}
 EVERYWHERE = {"SimplifiedLayerNormalization"}  # which onnxruntime writes without its domain
 OF_ONNX = ("QLinearConv", "QLinearMatMul")  # which onnxruntime shares
 PREVIEW = "ai.onnx.preview"

@@ -29,13 +29,14 @@ def scales_apart(graph: StaticGraph) -> StaticGraph:
 
 
 def is_apart(graph: StaticGraph, node: Node) -> bool:
-    """Whether a node of bytes has several scales for data, or makes floats by scales that are data or below 0."""
+    """Whether a node of bytes, words or sums has several scales for data, or makes floats by data or below 0."""
     if node.op not in (QUANTIZE, DEQUANTIZE) or node.domain or graph.is_constant(node.inputs[0]):
         return False
     floats, integers = (node.inputs[0], node.outputs[0])[:: 1 if node.op == QUANTIZE else -1]
     parameters = [name for name in node.inputs[1:] if name != NOTHING]
     are_known = all(map(graph.is_constant, parameters))
-    if graph.values[integers].dtype not in (*BYTES, *WORDS) or graph.values[floats].dtype != F32:
+    types = (*BYTES, *WORDS, np.int32) if node.op == DEQUANTIZE else (*BYTES, *WORDS)
+    if graph.values[integers].dtype not in types or graph.values[floats].dtype != F32:
         return False
     if node.get("block_size", 0) and not are_known:
         return False
@@ -43,7 +44,7 @@ def is_apart(graph: StaticGraph, node: Node) -> bool:
     scale = graph.values[node.inputs[1]].data
     if node.op == DEQUANTIZE and scale is not None and (scale < 0).any():
         return True  # kernels of integers know scales above 0
-    return is_several or graph.values[integers].dtype in WORDS or (node.op == DEQUANTIZE and not are_known)
+    return is_several or graph.values[integers].dtype not in BYTES or (node.op == DEQUANTIZE and not are_known)
 
 
 class Apart:

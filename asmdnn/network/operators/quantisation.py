@@ -1,4 +1,4 @@
-"""Quantised integers: folded where they are constants, such as weights that a file keeps in eight bits."""
+"""Quantised integers and floats of 8 and 4 bits: folded where they are constants, such as weights of a file."""
 
 from math import prod
 from typing import Any
@@ -7,12 +7,15 @@ import numpy as np
 
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators.conversion import SMALL_INTEGERS
+from asmdnn.network.operators.conversion import POWERS, SATURATING, SMALL_INTEGERS, converted
 from asmdnn.network.operators.definition import Operator, Type, Value, normal
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 from asmdnn.network.passing import HALVES
 
 RESULTS = ("float32", "float64", *HALVES)  # of DequantizeLinear
+SCALES = (*RESULTS, POWERS)
+SMALL_FLOATS = (*SATURATING, "float4_e2m1fn")
+FLOAT = 1  # ONNX's number of f32
 
 
 def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
@@ -29,7 +32,7 @@ def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
 def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, quantised: Any) -> None:
     """Raise ValueError unless scales and zero points fit the tensor and one another; quantised: the integers' type."""
     dims, block = x.shape, node.get("block_size", 0)
-    if scale.dtype.kind != "f":
+    if scale.dtype.name not in SCALES:
         raise ValueError(f"its scale is {scale.dtype}, it must be a float")
     axis = normal(node.get("axis", 1), len(dims)) if prod(scale.shape) != 1 else 0
     blocks = tuple(-(-n // block) if i == axis else n for i, n in enumerate(dims)) if block > 0 else ()
@@ -40,13 +43,26 @@ def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, qua
         raise ValueError(f"its zero point has dims {zero.shape}, its scale has {scale.shape}: they must be equal")
     if zero is not None and zero.dtype != quantised:
         raise ValueError(f"its zero point is {zero.dtype}, its integers are {np.dtype(quantised)}: they must be equal")
-    if scale.data is not None and not (np.isfinite(scale.data).all() and scale.data.all()):
+    if scale.data is not None and not (np.isfinite(wide(scale.data)).all() and wide(scale.data).all()):
         raise ValueError("its scale has an element that is 0 or not finite: every one divides")
+    if zero is not None and zero.data is not None:
+        check_shift(zero.data)
+
+
+def check_shift(zero: Array) -> None:
+    """Raise ValueError for zero points of floats of 8 bits that shift: there are only some of 0."""
+    if zero.dtype.name in SATURATING and wide(zero).any():
+        raise ValueError(f"its zero point of {zero.dtype.name} has an element that is not 0, which has no meaning")
+
+
+def wide(x: Array) -> Array:
+    """As f32, and f64 as it is."""
+    return x if x.dtype == np.float64 else x.astype(np.float32)
 
 
 def dequantized_types(node: Node, x: Value, scale: Value, zero: Value | None = None) -> list[Type]:
-    if not is_integer(x.dtype):
-        raise ValueError(f"its operand is {x.dtype}, it must be integers")
+    if not is_quantised(x.dtype):
+        raise ValueError(f"its operand is {x.dtype}, it must be integers, or floats of 8 or 4 bits")
     check_parameters(node, x, scale, zero, x.dtype)
     return [(x.shape, dequantized_type(node, scale.dtype))]
 
@@ -62,27 +78,42 @@ def dequantized_type(node: Node, scale: np.dtype[Any]) -> np.dtype[Any]:
 
 def dequantized(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Array:
     """(x - zero) scale."""
-    wide = x.astype(np.float32)
+    floats = x.astype(np.float32)
     if zero is not None:
-        wide = wide - spread(node, zero.astype(np.float32), x.shape)
-    return np.asarray(wide * spread(node, scale, x.shape), dequantized_type(node, scale.dtype))
+        check_shift(zero)
+        floats = floats - spread(node, zero.astype(np.float32), x.shape)
+    return np.asarray(floats * spread(node, wide(scale), x.shape), dequantized_type(node, scale.dtype))
 
 
 def quantized(node: Node, x: Array, scale: Array, zero: Array | None = None) -> Array:
-    """round(x / scale) + zero, to even, saturated."""
+    """round(x / scale) + zero, to even, saturated; of floats x / scale + zero, rounded to one of them."""
     dtype = target_of(node, zero)
+    quotient = wide(x) / spread(node, wide(scale), x.shape)
+    if dtype.name in SMALL_FLOATS:
+        if zero is not None:
+            check_shift(zero)
+            quotient = quotient + spread(node, zero.astype(np.float32), x.shape)
+        return converted(node, quotient, dtype)
     offset = 0 if zero is None else spread(node, zero.astype(np.int64), x.shape)
-    return saturated(np.rint(x / spread(node, scale, x.shape)) + offset, dtype)
+    return saturated(np.rint(quotient) + offset, dtype)
 
 
 def target_of(node: Node, zero: Any) -> np.dtype[Any]:
-    if node.get("precision", 0):
-        raise ValueError("precision is not defined here")
+    """The type of the zero point, or what the node says.  Raises ValueError."""
+    if node.get("precision", 0) not in (0, FLOAT):
+        raise ValueError(f"precision is {node.get('precision')}, 0 and {FLOAT} are defined: it divides in float32")
     code = node.get("output_dtype", 0)
-    found = zero.dtype if zero is not None else element_type(code, "output_dtype") if code else np.dtype(np.uint8)
-    if not is_integer(found):
-        raise ValueError(f"type {found} is no integer")
+    said = element_type(code, "output_dtype") if code else np.dtype(np.uint8)
+    found = said if zero is None else zero.dtype
+    if code and found != said:
+        raise ValueError(f"output_dtype is {said}, its zero point is {found}: they must be equal")
+    if not is_quantised(found):
+        raise ValueError(f"type {found} is no integer, and no float of 8 or 4 bits")
     return np.dtype(found)
+
+
+def is_quantised(dtype: np.dtype[Any]) -> bool:
+    return is_integer(dtype) or dtype.name in SMALL_FLOATS
 
 
 def is_integer(dtype: np.dtype[Any]) -> bool:
