@@ -77,3 +77,26 @@ def test_a_constant_out_of_range_is_refused() -> None:
     x = g.input("x", (4, 3))
     with pytest.raises(dnn.AsmdnnError):
         g.compile(y=g.apply("GatherND", x, np.array([[0, 3]])), engine=engine())
+
+
+@pytest.mark.parametrize("is_constant", [True, False])
+@pytest.mark.parametrize(
+    ("op", "dims", "indices"),
+    [("Gather", (3, 0, 2), (1,)), ("Gather", (0, 0, 2), ()), ("GatherElements", (3, 0, 2), (3, 1, 2))],
+)
+def test_an_axis_without_elements_has_none_to_choose(
+    op: str, dims: tuple[int, ...], indices: tuple[int, ...], is_constant: bool
+) -> None:
+    """Also where the result has no elements in any case."""
+    g = dnn.Graph()
+    zeros = np.zeros(indices, np.int64)
+    y = g.apply(op, g.input("x", dims), zeros if is_constant else g.input("i", indices, np.int64), axis=1)
+    with pytest.raises(dnn.InvalidArguments, match=f"{op} .*axis 1 of dims .* has no elements"):
+        g.compile(y=y, engine=engine())
+
+
+@pytest.mark.parametrize(("op", "indices"), [("Gather", (0,)), ("GatherElements", (3, 0, 2))])
+def test_no_indices_choose_nothing(op: str, indices: tuple[int, ...]) -> None:
+    g = dnn.Graph()
+    y = g.apply(op, g.input("x", (3, 0, 2)), np.zeros(indices, np.int64), axis=1)
+    assert g.compile(y=y, engine=engine()).run({"x": np.zeros((3, 0, 2), np.float32)})["y"].shape == (3, 0, 2)

@@ -14,7 +14,14 @@ def gather(node: Node, x: Array, indices: Array) -> Array:
 def gather_types(node: Node, x: Value, indices: Value) -> list[Type]:
     axis = axis_of(node, len(x.shape), 0)
     check_integers(indices)
+    check_axis(x.shape, indices.shape, axis)
     return [((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)]
+
+
+def check_axis(dims: Shape, indices: Shape, axis: int) -> None:
+    """Raise ValueError for indices that choose from an axis without elements."""
+    if not dims[axis] and 0 not in indices:
+        raise ValueError(f"axis {axis} of dims {dims} has no elements, indices of dims {indices} choose from it")
 
 
 def check_integers(indices: Value) -> None:
@@ -34,6 +41,7 @@ def elements_types(node: Node, x: Value, indices: Value) -> list[Type]:
     check_integers(indices)
     if not covers(x.shape, indices.shape, axis):
         raise ValueError(f"indices of dims {indices.shape} choose along axis {axis} of dims {x.shape}")
+    check_axis(x.shape, indices.shape, axis)
     return [(indices.shape, x.dtype)]
 
 
