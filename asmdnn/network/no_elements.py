@@ -8,7 +8,8 @@ from asmdnn.network.declaring import dims_of
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Type, Value
 
-OPERATORS = {"Slice", "Tile", "Gather", "GatherElements", "TopK", "Hardmax"}  # whose kernels make some elements; others may make none
+# Whose kernels make some elements; others may make none.
+OPERATORS = {"Slice", "Tile", "Gather", "GatherElements", "TopK", "Hardmax"}
 
 
 def is_nothing(node: Node, types: Sequence[Type]) -> bool:

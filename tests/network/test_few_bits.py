@@ -274,3 +274,16 @@ def test_weights_that_are_data_are_refused() -> None:
     one.file.nodes[0].input[2] = "x"
     with pytest.raises(AsmdnnError, match="has scales 'x', which are no constant: pass it in constants="):
         dnn.load_onnx(one.file.model(one.y, (1, K), FLOAT), engine=engine())
+
+
+def test_a_block_of_zeros_has_a_scale_of_0() -> None:
+    """As quantisers write it: nothing divides by it."""
+    g, integers = dnn.Graph(), np.arange(64, dtype=np.int8).reshape(2, 32).repeat(4, 0).reshape(4, 64) - 30
+    scales = np.array([[0.5, 0.25], [0, 2], [1, 0], [0, 0]], np.float32)
+    weights = g.apply("DequantizeLinear", integers, scales, axis=1, block_size=32)
+    net = g.compile(y=g.apply("MatMul", g.input("x", (3, 4)), weights), engine=engine())
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    assert np.array_equal(net.run({"x": x})["y"], x @ (integers * scales.repeat(32, 1)))
+    with pytest.raises(dnn.InvalidArguments, match=r"QuantizeLinear.*that is 0 or not finite"):
+        g = dnn.Graph()
+        g.compile(y=g.apply("QuantizeLinear", g.input("x", (4, 64)), scales, axis=1, block_size=32), engine=engine())

@@ -192,33 +192,6 @@ def test_channels_last_where_that_cannot_be(dims: tuple[int, ...], domain: str, 
         dnn.load_onnx(f.model(y, dims), engine=engine())
 
 
-X4 = np.zeros(4, np.uint8)
-WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "scale of 0": ({"scale": np.float32(0)}, "scale has an element that is 0 or not finite"),
-    "scale of NaN": ({"scale": np.float32(np.nan)}, "scale has an element that is 0 or not finite"),
-    "scale of integers": ({"scale": np.int32(1)}, "scale is int32, it must be a float"),
-    "scales of a wrong rank": ({"scale": np.ones((3, 1), np.float32)}, "scale has dims"),
-    "scales of a wrong length": ({"scale": np.ones(4, np.float32), "zero": np.zeros(4, np.uint8)}, "scale has dims"),
-    "zero points of a wrong length": ({"scale": np.ones(3, np.float32), "zero": X4}, "zero point has dims"),
-    "another type of zero point": ({"zero": np.int8(0)}, "zero point is int8"),
-    "an axis out of range": ({"scale": np.ones(3, np.float32), "zero": np.zeros(3, np.uint8), "axis": 9}, "axis 9"),
-    "floats as integers": ({"x": np.ones((1, 3), np.float32)}, "operand is float32, it must be integers"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_pairs_that_contradict_themselves_name_their_node(name: str) -> None:
-    changed, words = WRONG[name]
-    given = {"x": np.ones((1, 3), np.uint8), "scale": np.float32(1), "zero": np.uint8(0), "axis": 1} | changed
-    f = File()
-    inputs = (f.constant(given[key]) for key in ("x", "scale", "zero"))
-    f.node("DequantizeLinear", *inputs, axis=given["axis"])
-    y = f.node("Add", "x", "t0")
-    with pytest.raises(AsmdnnError, match=words) as caught:
-        dnn.load_onnx(f.model(y, (1, 3), onnx.TensorProto.FLOAT), engine=engine())
-    assert "DequantizeLinear t0" in str(caught.value)
-
-
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize(("op", "scale", "result_scale"), [("Sigmoid", 3e38, 0.05), ("LeakyRelu", 0.02, 1e-42)])
 def test_scales_whose_quotients_f32_does_not_hold(op: str, scale: float, result_scale: float) -> None:

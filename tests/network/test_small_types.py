@@ -152,8 +152,8 @@ def test_scales_that_numpy_lacks(name: str, code: int) -> None:
     ("name", "point", "words"),
     [
         ("float8_e5m2", 1, "its zero point of float8_e5m2 has an element that is not 0"),
-        ("float32", 0, "type float32 is no integer, and no float of 8 or 4 bits"),
-        ("bfloat16", 0, "type bfloat16 is no integer, and no float of 8 or 4 bits"),
+        ("float32", 0, "type float32 is no integer of up to 16 bits, and no float of 8 or 4"),
+        ("bfloat16", 0, "type bfloat16 is no integer of up to 16 bits, and no float of 8 or 4"),
     ],
 )
 def test_zero_points_of_floats(name: str, point: int, words: str) -> None:

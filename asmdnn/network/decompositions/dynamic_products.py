@@ -11,6 +11,7 @@ from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import ATTRIBUTES
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.operators.quantisation import check_scale
 from asmdnn.network.operators.recurrent import missing_kernel, of_floats
 
 Names = tuple[str, ...]
@@ -24,6 +25,7 @@ def as_floats(w: Decomposer, sums: str, scales: str, bias: str) -> Names:
 
 def dynamic_matmul(w: Decomposer, node: Node, a: str, b: str, scale: str, zero: str, bias: str) -> Names:
     """DynamicQuantizeMatMul: of floats by weights of integers."""
+    check_scale(scale, w.value(scale))
     x, own, point = w.results("DynamicQuantizeLinear", (a,), 3)
     return as_floats(w, w("MatMulInteger", x, b, point, zero), w("Mul", own, scale), bias)
 
@@ -31,6 +33,8 @@ def dynamic_matmul(w: Decomposer, node: Node, a: str, b: str, scale: str, zero: 
 def matmul_to_float(w: Decomposer, node: Node, a: str, b: str, *rest: str) -> Names:
     """MatMulIntegerToFloat: a scale of the first operand for all its elements."""
     scale_a, scale_b, zero_a, zero_b, bias = rest
+    for name in (scale_a, scale_b):
+        check_scale(name, w.value(name))
     if w.shape(scale_a) not in ((), (1,)):
         raise Unimplemented(f"{node} has a scale for each row of its first operand: only one for all is known")
     return as_floats(w, w("MatMulInteger", a, b, zero_a, zero_b), w("Mul", scale_a, scale_b), bias)

@@ -11,6 +11,8 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.table import operator_of
 
+REASON = "reason"  # the attribute of an error with what follows the operands
+
 
 def results_of(node: Node, inputs: Sequence[Array | None]) -> tuple[Array, ...]:
     """The results of a node, None standing for an input that is left out.
@@ -41,6 +43,9 @@ def raise_own(error: Exception, node: Node, inputs: Sequence[Array | Value | Non
         message = f"{node} needs more memory than there is: free some, or make its operands smaller"
         raise OutOfMemory(message) from None
     given = ", ".join("nothing" if x is None else f"{x.dtype.name}{list(x.shape)}" for x in inputs)
-    reason = shortened(" ".join(str(error).split()), LONGEST_VALUE)  # whatever numpy says to operands that do not fit
+    said = str(getattr(error, REASON, error))  # also of a node that this one is decomposed into
+    reason = shortened(" ".join(said.split()), LONGEST_VALUE)  # whatever numpy says to operands that do not fit
     dims = shortened(given, LONGEST_VALUE)
-    raise InvalidArguments(f"{node} cannot be computed of {dims or 'nothing'}: {reason}") from None
+    refusal = InvalidArguments(f"{node} cannot be computed of {dims or 'nothing'}: {reason}")
+    setattr(refusal, REASON, said)
+    raise refusal from None

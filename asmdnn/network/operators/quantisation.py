@@ -8,14 +8,16 @@ import numpy as np
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.conversion import POWERS, SATURATING, SMALL_INTEGERS, converted
-from asmdnn.network.operators.definition import Operator, Type, Value, normal
+from asmdnn.network.operators.definition import Operator, Shape, Type, Value, normal
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 from asmdnn.network.passing import HALVES
 
-RESULTS = ("float32", "float64", *HALVES)  # of DequantizeLinear
-SCALES = (*RESULTS, POWERS)
+SCALES = ("float32", *HALVES, POWERS)
+RESULTS = ("float32", "float64", *HALVES)  # of DequantizeLinear; f64 where the definition is computed in it
+ONE: tuple[Shape, ...] = ((), (1,))  # dims of one number
 SMALL_FLOATS = (*SATURATING, "float4_e2m1fn")
 FLOAT = 1  # ONNX's number of f32
+LARGEST_BYTES = 2  # of what QuantizeLinear makes
 
 
 def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
@@ -31,22 +33,36 @@ def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
 
 def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, quantised: Any) -> None:
     """Raise ValueError unless scales and zero points fit the tensor and one another; quantised: the integers' type."""
-    dims, block = x.shape, node.get("block_size", 0)
-    if scale.dtype.name not in SCALES:
-        raise ValueError(f"its scale is {scale.dtype}, it must be a float")
+    dims, block, (_, name, *points) = x.shape, node.get("block_size", 0), node.inputs
+    check_scale(name, scale, may_be_zero=block > 0 and node.op == "DequantizeLinear")
     axis = normal(node.get("axis", 1), len(dims)) if prod(scale.shape) != 1 else 0
     blocks = tuple(-(-n // block) if i == axis else n for i, n in enumerate(dims)) if block > 0 else ()
     wanted = blocks or dims[axis : axis + 1]
-    if block < 0 or (prod(scale.shape) != 1 and scale.shape != wanted):
-        raise ValueError(f"its scale has dims {scale.shape}, one number or dims {wanted} fit")
-    if zero is not None and (zero.shape != scale.shape and not prod(zero.shape) == prod(scale.shape) == 1):
-        raise ValueError(f"its zero point has dims {zero.shape}, its scale has {scale.shape}: they must be equal")
-    if zero is not None and zero.dtype != quantised:
-        raise ValueError(f"its zero point is {zero.dtype}, its integers are {np.dtype(quantised)}: they must be equal")
-    if scale.data is not None and not (np.isfinite(wide(scale.data)).all() and wide(scale.data).all()):
-        raise ValueError("its scale has an element that is 0 or not finite: every one divides")
-    if zero is not None and zero.data is not None:
+    if block < 0:
+        raise ValueError(f"block_size is {block}, it must be above 0, or 0 for no blocks")
+    if scale.shape not in (*ONE, wanted):
+        raise ValueError(f"its scale {name} has dims {scale.shape}, one number or dims {wanted} fit")
+    if zero is None:
+        return
+    if zero.shape != scale.shape and not (zero.shape in ONE and scale.shape in ONE):
+        raise ValueError(f"its zero point {points[0]} has dims {zero.shape}, its scale {scale.shape}: make them equal")
+    if zero.dtype != quantised:
+        types = f"{zero.dtype}, its integers are {np.dtype(quantised)}"
+        raise ValueError(f"its zero point {points[0]} is {types}: they must be equal")
+    if zero.data is not None:
         check_shift(zero.data)
+
+
+def check_scale(name: str, scale: Value, may_be_zero: bool = False) -> None:
+    """Raise ValueError for a type that scales have not, and for constants that divide by 0.  may_be_zero: of blocks of
+    weights, all of which are 0."""
+    if scale.dtype.name not in SCALES:
+        raise ValueError(f"its scale {name} is {scale.dtype}, it must be a float: one of {', '.join(SCALES)}")
+    if scale.data is None:
+        return
+    numbers = wide(scale.data)
+    if not np.isfinite(numbers).all() or not (may_be_zero or numbers.all()):
+        raise ValueError(f"its scale {name} has an element that is 0 or not finite: every one divides")
 
 
 def check_shift(zero: Array) -> None:
@@ -107,8 +123,8 @@ def target_of(node: Node, zero: Any) -> np.dtype[Any]:
     found = said if zero is None else zero.dtype
     if code and found != said:
         raise ValueError(f"output_dtype is {said}, its zero point is {found}: they must be equal")
-    if not is_quantised(found):
-        raise ValueError(f"type {found} is no integer, and no float of 8 or 4 bits")
+    if not is_quantised(found) or found.itemsize > LARGEST_BYTES:
+        raise ValueError(f"type {found} is no integer of up to 16 bits, and no float of 8 or 4 bits")
     return np.dtype(found)
 
 
@@ -149,9 +165,9 @@ def integer_matmul(node: Node, a: Array, b: Array, za: Array | None = None, zb: 
     """
     left, right = a.astype(np.float64), b.astype(np.float64)
     if za is not None:
-        left -= za if za.size == 1 else za[..., None]
+        left -= za if za.size == 1 else za.reshape(-1, 1)
     if zb is not None:
-        right -= zb
+        right -= zb if zb.size == 1 else zb.ravel()
     return np.asarray((left @ right).astype(np.int64).astype(np.int32))
 
 
@@ -167,7 +183,7 @@ def integer_conv(node: Node, x: Array, w: Array, zx: Array | None = None, zw: Ar
 
 def integer_conv_types(node: Node, x: Value, w: Value, zx: Value | None = None, zw: Value | None = None) -> list[Type]:
     for one, of, most in ((zx, x, 1), (zw, w, w.shape[0])):
-        if one is not None and (prod(one.shape) not in (1, most) or one.dtype != of.dtype):
+        if one is not None and (one.shape not in (*ONE, (most,)) or one.dtype != of.dtype):
             raise ValueError(f"a zero point of {one.dtype}, dims {one.shape}, for {of.dtype} of dims {of.shape}")
     return [(conv_types(node, x, w)[0][0], np.int32)]
 
