@@ -167,3 +167,23 @@ def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(element_types, "extension_type", lambda name: None)
     with pytest.raises(dnn.InvalidArguments, match="float8_e5m2, which ml_dtypes has: pip install ml_dtypes"):
         cast(np.float32([1]), 1, 19)
+
+
+@pytest.mark.parametrize(
+    ("code", "count", "numbers", "words"),
+    [
+        (22, 6, [1] * 6, r"has 6 elements in int32_data, int4 of dims \(6,\) needs 3"),
+        (22, 6, [1, 2], r"has 2 elements in int32_data, int4 of dims \(6,\) needs 3"),
+        (21, 2, [300], "has the element 300, which uint8 does not hold"),
+        (3, 2, [1, 130], "has the element 130, which int8 does not hold"),
+        (2, 1, [-129], "has the element -129, which uint8 does not hold"),
+        (16, 1, [1 << 16], "has the element 65536, which uint16 does not hold"),
+        (6, 1, [1 << 31], "has the element 2147483648, which int32 does not hold"),
+    ],
+)
+def test_numbers_that_do_not_fit_their_type(code: int, count: int, numbers: list[int], words: str) -> None:
+    tensor = wire.message([(1, count), (2, code), (8, "w"), *[(5, n % (1 << 64)) for n in numbers]])
+    nodes = [wire.node("Cast", ["w"], ["v"], to=1), wire.node("Add", ["x", "v"], ["y"])]
+    ends = [(5, tensor), (11, declared("x", 1, count)), (12, declared("y", 1, count))]
+    with pytest.raises(dnn.InvalidArguments, match=f"tensor 'w' {words}"):
+        dnn.load_onnx(wire.model(wire.message([(1, node) for node in nodes] + ends), 25), engine=engine())

@@ -68,13 +68,26 @@ def typed_data(tensor: Message, dtype: np.dtype[Any], dims: tuple[int, ...], nam
     stored = "<f4" if field == "float_data" else "<f8" if field == "double_data" else "<i8"
     values = numbers(tensor.get(field, ()), stored)
     bits = PACKED_BITS.get(tensor["data_type"], 8)
-    if bits < 8 and len(values) == -(-prod(dims) * bits // 8):
+    count = -(-prod(dims) * bits // 8) if bits < 8 else prod(dims)
+    if len(values) != count:
+        raise Malformed(f"{name} has {len(values)} elements in {field}, {dtype.name} of dims {dims} needs {count}")
+    are_bits = tensor["data_type"] in (HALF, *EXTENSIONS) and field == "int32_data"
+    kept = f"<u{dtype.itemsize}" if are_bits else dtype
+    check_range(values, np.dtype(kept), name)
+    if bits < 8:
         return elements(values.astype(np.uint8).tobytes(), dtype, dims, bits)
-    if len(values) != prod(dims):
-        raise Malformed(f"{name} has {len(values)} elements in {field}, dims {dims} need {prod(dims)}")
-    if tensor["data_type"] in (HALF, *EXTENSIONS) and field == "int32_data":
-        return values.astype(f"<u{dtype.itemsize}").view(dtype).reshape(dims)
-    return values.astype(dtype).reshape(dims)
+    return values.astype(kept).view(dtype).reshape(dims)
+
+
+def check_range(values: Array, dtype: np.dtype[Any], name: str) -> None:
+    """Raise Malformed for integers that their type does not hold; of unsigned ones these may be the signed bits."""
+    if dtype.kind not in "iu" or values.dtype.kind != "i" or not values.size:
+        return
+    bits = 8 * dtype.itemsize
+    least, end = -(1 << bits - 1), 1 << (bits if dtype.kind == "u" else bits - 1)
+    wrong = values[(values < least) | (values >= min(end, 1 << 63))] if bits < 64 else values[:0]
+    if wrong.size:
+        raise Malformed(f"{name} has the element {wrong[0]}, which {dtype.name} does not hold")
 
 
 def numbers(parts: Any, dtype: str) -> Array:
