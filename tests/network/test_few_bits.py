@@ -146,6 +146,26 @@ def test_gathered_blocks(kind: str, axis: int, has_points: bool) -> None:
 
 
 @pytest.mark.isa("avx2")
+@pytest.mark.parametrize(
+    ("place", "data", "says"),
+    [
+        (2, np.ones((10, 3), np.float32), r"scales of dims \(10, 3\), \(10, 2\) fit"),
+        (2, np.ones(20, np.float32), r"scales of dims \(20,\), \(10, 2\) fit"),
+        (2, np.ones((10, 2), np.int32), "of int32, they must be float32 or"),
+        (3, np.zeros((10, 2), np.uint8), r"zero points of uint8 of dims \(10, 2\), uint8 of dims \(10, 1\) fit"),
+        (3, np.zeros((10, 1), np.int8), "zero points of int8"),
+    ],
+)
+def test_gathered_blocks_that_do_not_fit(place: int, data: Any, says: str) -> None:
+    f = File()
+    arrays = np.zeros((10, 32), np.uint8), np.array([1]), np.ones((10, 2), np.float32)
+    inputs = [f.constant(array) for array in arrays]
+    inputs[place:] = [f.constant(data)]
+    y = f.node("GatherBlockQuantized", *inputs, domain=MICROSOFT, gather_axis=0, quantize_axis=1, block_size=32, bits=4)
+    with pytest.raises(AsmdnnError, match=f"^GatherBlockQuantized.* {says}"):
+        dnn.load_onnx(f.model(y, (1, K), FLOAT), engine=engine())
+
+
 def test_rows_chosen_by_data_are_gathered_natively() -> None:
     numbers, data, _ = table("uint4", (64, 48))
     f = File()
@@ -252,6 +272,10 @@ def test_nodes_that_contradict_themselves(attributes: Changed, says: str) -> Non
 @pytest.mark.parametrize(("place", "data", "says"), [
     (2, np.ones(7, np.float32), r"has scales of dims \(7,\), \(40, 8\) fit"),
     (2, np.full(320, np.nan, np.float32), "has scales 'c3' that are not finite"),
+    (2, np.ones((40, 8), np.int32), "has scales 'c3' of int32, they must be float32 or"),
+    (2, np.ones((40, 8)), "has scales 'c3' of float64, they must be float32 or"),
+    (2, np.ones((40, 8, 1), np.float32), r"has scales of dims \(40, 8, 1\), \(40, 8\) fit"),
+    (3, np.ones((40, 8), np.int8), "has zero points 'c3' of int8, they must be float32 or"),
     (3, np.ones(9, np.uint8), r"has zero points uint8 \(9,\), uint8 \(40, 4\) fit, or floats \(40, 8\)"),
     (4, np.arange(K), "has a g_idx 'c3', an order of rows that is not known"),
     (1, np.ones((40, 8, 16), np.int8), "has weights int8"),

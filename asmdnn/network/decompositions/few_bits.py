@@ -3,8 +3,6 @@
 Source: docs/ContribOperators.md of onnxruntime.
 """
 
-from math import prod
-
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
@@ -21,6 +19,7 @@ from asmdnn.primitives.quantized.octets import NIBBLE_BITS, in_octets
 
 BITS = (2, 4, 8)
 NARROW = {"float16": 10, EXTENSIONS[16]: 16}  # and ONNX's numbers of them
+FLOATS = ("float32", *NARROW)  # of scales
 ROUNDS = 4  # the accuracy level that allows a to be rounded to 8 bits
 
 
@@ -44,12 +43,15 @@ def unpacked(octets: Array, bits: int) -> Array:
     return np.stack(parts, -1).reshape(*octets.shape[:-1], -1)
 
 
-def floats_of(w: Decomposer, name: str, what: str, dims: tuple[int, ...]) -> Array:
-    """f32 of these dims.  Raises InvalidArguments, Unimplemented."""
+def floats_of(w: Decomposer, name: str, what: str, *dims: tuple[int, ...]) -> Array:
+    """f32 of these dims, or of others that they may have in a file.  Raises InvalidArguments, Unimplemented."""
     found = data_of(w, name, what)
-    if found.size != prod(dims):
-        raise InvalidArguments(f"{w.node} has {what} of dims {found.shape}, {dims} fit")
-    numbers = found.astype(np.float32).reshape(dims)
+    if found.dtype.name not in FLOATS:
+        known = " or ".join(FLOATS)
+        raise InvalidArguments(f"{w.node} has {what} {shown(name)} of {found.dtype}, they must be {known}")
+    if found.shape not in dims:
+        raise InvalidArguments(f"{w.node} has {what} of dims {found.shape}, {dims[0]} fit")
+    numbers = found.astype(np.float32).reshape(dims[0])
     if not np.isfinite(numbers).all():
         raise InvalidArguments(f"{w.node} has {what} {shown(name)} that are not finite")
     return numbers
@@ -71,7 +73,7 @@ class BlocksOfBits:
         if octets.dtype != np.uint8 or octets.shape != (n, groups, size):
             raise InvalidArguments(f"{node} has weights {octets.dtype} {octets.shape}, uint8 {(n, groups, size)} fit")
         self.numbers = unpacked(octets, self.bits)
-        self.scales = floats_of(w, scales, "scales", (n, groups))
+        self.scales = floats_of(w, scales, "scales", (n, groups), (n * groups,))
         self.zero_point = 1 << self.bits - 1
         self.points = None if points == NOTHING else self.points_of(w, points)
         if self.points is not None and (self.points == self.points.flat[0]).all():
@@ -84,7 +86,7 @@ class BlocksOfBits:
         n, groups = self.scales.shape
         found = data_of(w, name, "zero points")
         if found.dtype.kind != "u":
-            return floats_of(w, name, "zero points", (n, groups))
+            return floats_of(w, name, "zero points", (n, groups), (n * groups,))
         size = -(-groups * self.bits // 8)
         if found.dtype != np.uint8 or found.size != n * size:
             what = f"{found.dtype} {found.shape}"
@@ -147,10 +149,11 @@ def gather(w: Decomposer, node: Node, data: str, indices: str, scales: str, poin
     factors, shift = floats_of(w, scales, "scales", dims), np.zeros(dims, np.float32)
     if points != NOTHING:
         given = data_of(w, points, "zero points")
-        given = unpacked(given, bits)[..., : dims[-1]] if is_packed else given
-        if given.shape != dims:
-            raise InvalidArguments(f"{node} has zero points of dims {given.shape}, {dims} fit")
-        shift = given.astype(np.float32)
+        packed = (*dims[:-1], -(-dims[-1] * bits // 8)) if is_packed else dims
+        if given.shape != packed or given.dtype != table.dtype:
+            what = f"{given.dtype} of dims {given.shape}"
+            raise InvalidArguments(f"{node} has zero points of {what}, {table.dtype} of dims {packed} fit")
+        shift = (unpacked(given, bits)[..., : dims[-1]] if is_packed else given).astype(np.float32)
     elif table.dtype == np.uint8:
         shift += 1 << bits - 1
     if axis != numbers.ndim - 1 or along == axis or numbers.shape[axis] % block:

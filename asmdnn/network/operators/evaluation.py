@@ -37,7 +37,8 @@ def own_errors(node: Node, inputs: Sequence[Array | Value | None]) -> Iterator[N
 
 def raise_own(error: Exception, node: Node, inputs: Sequence[Array | Value | None]) -> NoReturn:
     """The library's error for what was raised while something was done with a node's operands."""
-    if isinstance(error, Unimplemented | OutOfMemory):
+    is_of_node = isinstance(error, InvalidArguments) and str(error).startswith(f"{node} ")
+    if is_of_node or isinstance(error, Unimplemented | OutOfMemory):
         raise error
     if isinstance(error, MemoryError):
         message = f"{node} needs more memory than there is: free some, or make its operands smaller"
