@@ -39,7 +39,7 @@ def largest_sums(found: ShiftedWeights, axis: int) -> float:
     sizes = np.abs(found.integers.astype(np.float64))
     if axis == 0:
         sizes = sizes.reshape(len(sizes), -1).T
-    return float(WIDEST * (sizes.sum(0).max(initial=0) + rest * len(sizes)))
+    return float(WIDEST * (sizes.sum(-2).max(initial=0) + rest * sizes.shape[-2]))
 
 
 def summed_as_floats(graph: StaticGraph) -> StaticGraph:
@@ -131,9 +131,9 @@ class Products:
         return name
 
     def weights(self, node: Node, b: str, zb: str) -> ShiftedWeights | None:
-        """None for what is computed, or has other axes than a matrix or a kernel."""
+        """None for what is computed, or has fewer axes than a matrix or a kernel."""
         data, zeros = (self.values[name].data if name != NOTHING else np.zeros(1, np.int64) for name in (b, zb))
-        is_matrix = node.op != "MatMulInteger" or (data is not None and data.ndim == len("kn"))
+        is_matrix = node.op != "MatMulInteger" or (data is not None and data.ndim >= len("kn"))
         if data is None or zeros is None or data.dtype not in BYTES or not is_matrix:
             return None
         axis, wide, point = PRODUCTS[node.op], data.astype(np.int64), zeros.astype(np.int64).ravel()
@@ -150,10 +150,10 @@ class Products:
         dims, (a, zero) = found.integers.shape, operands
         is_conv = node.op == "ConvInteger"
         group = node.get("group", 1)
-        ones = np.ones((group, *dims[1:]) if is_conv else (dims[0], 1), np.int8)
+        ones = np.ones((group, *dims[1:]) if is_conv else (dims[-2], 1), np.int8)
         own = f"{node.outputs[0]}, of src"
         whole = self.values[sums].shape
-        narrow = (whole[0], group, *whole[2:]) if is_conv else (*whole[:-1], 1)
+        narrow = (whole[0], group, *whole[2:]) if is_conv else (*self.values[a].shape[:-1], 1)
         alone = self.product(node, (a, self.constant(f"{own}, ones", ones), zero), own, narrow)
         if is_conv and group > 1:
             return self.by_channel(node, (sums, alone), found.rest)
@@ -171,7 +171,8 @@ class Products:
 
     def less(self, sums: str, alone: str, rest: Array) -> str:
         name = self.constant(f"{sums}, rest", rest)
-        times = self.made(f"{sums}, times rest", self.values[sums].shape)
+        dims = np.broadcast_shapes(self.values[alone].shape, rest.shape)
+        times = self.made(f"{sums}, times rest", dims)
         result = self.made(f"{sums}, corrected", self.values[sums].shape)
         self.nodes.append(Node("Mul", (alone, name), (times,), {}, opset=OPSET))
         self.nodes.append(Node("Sub", (sums, times), (result,), {}, opset=OPSET))

@@ -63,7 +63,7 @@ def zero_point(steps: Steps, name: str) -> tuple[dict[str, Place], dict[str, tup
 
 
 def lower_matmul(steps: Steps, group: Group) -> None:
-    """All rows of all batches are rows of one product."""
+    """All rows of all batches are rows of one product, by one matrix; by several each batch has its own."""
     node = group.node
     a, b, zero = node.inputs
     left, weights = steps.shape(a), steps.value(b).data
@@ -71,10 +71,13 @@ def lower_matmul(steps: Steps, group: Group) -> None:
     if len(left) < 2:
         raise Refused("a vector as an operand has no kernel, a matrix of one row has")
     result, plain = steps.shape(group.result), steps.plain_bytes(a)
-    src = Place(plain.buffer, plain.desc.reshape((prod(left[:-1]), left[-1])))
-    tail = tail_of(steps, group, lambda dims: folded(dims, result), reads_bytes=True)
+    is_matrix = weights.ndim == len("kn")
+    rows = (prod(left[:-1]), left[-1]) if is_matrix else (1,) * (len(result) - len(left)) + left
+    src = Place(plain.buffer, plain.desc.reshape(rows))
+    weights = weights.reshape((1,) * (len(rows) - weights.ndim) + weights.shape)
+    tail = tail_of(steps, group, (lambda dims: folded(dims, result)) if is_matrix else None, reads_bytes=True)
     points, constants = zero_point(steps, zero)
-    dst = row_major((prod(left[:-1]), weights.shape[1]), steps.type_of(group.result))
+    dst = row_major((*rows[:-1], weights.shape[-1]) if is_matrix else result, steps.type_of(group.result))
     desc = MatMul(src.desc, any_format(weights.shape, s8), dst)
     attr = Attr(tail.post_ops(), zero_points={"src": 0})
     constants = {"weights": (b, weights), **constants}

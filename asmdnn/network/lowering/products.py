@@ -129,8 +129,11 @@ def multiply_integers(steps: Steps, group: Group) -> None:
     source = source_of(steps, a)
     if len(left) < 2 or len(right) < 2:
         raise Refused("a vector as an operand has no kernel, a matrix of one row or column has")
-    if len(right) > 2 or not steps.graph.is_constant(steps.dequantizers[b].inputs[0]):
+    if not steps.graph.is_constant(steps.dequantizers[b].inputs[0]):
         multiply_both(steps, group, source, source_of(steps, b))
+        return
+    if len(right) > 2:
+        multiply_batches(steps, group, source, weights_of(steps, b, len(right) - 1))
         return
     rows, dst = (prod(left[:-1]), left[-1]), (prod(left[:-1]), right[1])
     weights, plain = weights_of(steps, b, 1), steps.plain_bytes(source.name)
@@ -139,6 +142,17 @@ def multiply_integers(steps: Steps, group: Group) -> None:
     start = with_sums(Start(source.numbers.scale * weights.scale), weights, sums)
     tail = tail_of(steps, group, lambda dims: folded(dims, result), start, reads_bytes=True)
     add_product(steps, group, source, weights=weights, src=src, dims=dst, tail=tail)
+
+
+def multiply_batches(steps: Steps, group: Group, source: IntegerSource, weights: SignedWeights) -> None:
+    """By a matrix of weights for each batch, or for each of some axes."""
+    result = steps.shape(group.result)
+    src = steps.viewed(source.name, (1,) * (len(result) - len(steps.shape(source.name))) + steps.shape(source.name))
+    sums = None if weights.rest is None else sums_of_rows(steps, group, source, src)
+    start = with_sums(Start(source.numbers.scale * weights.scale), weights, sums)
+    array = weights.array.reshape((1,) * (len(result) - weights.array.ndim) + weights.array.shape)
+    tail = tail_of(steps, group, None, start, reads_bytes=True)
+    add_product(steps, group, source, weights=replace(weights, array=array), src=src, dims=result, tail=tail)
 
 
 def multiply_both(steps: Steps, group: Group, source: IntegerSource, other: IntegerSource) -> None:
@@ -187,7 +201,7 @@ def add_product(
     dims: tuple[int, ...],
     tail: AnyTail,
 ) -> None:
-    """The primitive of one matrix of weights."""
+    """The primitive with constant weights."""
     dst = row_major(dims, stored(steps.value(group.result)))
     desc = MatMul(src.desc, any_format(weights.array.shape, s8), dst)
     attr = Attr(tail.post_ops(), zero_points=source.zero_points)

@@ -31,10 +31,11 @@ def with_sums(start: Start, weights: SignedWeights, sums: Place | None, dims: tu
 
 
 def sums_of_rows(steps: Steps, group: Group, source: IntegerSource, src: Place) -> Place:
-    """Of a matrix."""
-    rows, k = src.desc.dims
-    desc = MatMul(src.desc, any_format((k, 1), s8), row_major((rows, 1)))
-    return added(steps, group, source, desc, src, np.ones((k, 1), np.int8))
+    """Of a matrix, or of those of batches."""
+    *batch, rows, k = src.desc.dims
+    dims = (*[1] * len(batch), k, 1)
+    desc = MatMul(src.desc, any_format(dims, s8), row_major((*batch, rows, 1)))
+    return added(steps, group, source, desc, src, np.ones(dims, np.int8))
 
 
 def sums_of_windows(steps: Steps, group: Group, source: IntegerSource, desc: ConvolutionForward) -> Place:
