@@ -128,7 +128,7 @@ def test_scales_that_are_data_in_any_place(
     if has_points:
         feeds["zero"] = integers(np.uint8, *dims)
         given.append(g.input("zero", dims, np.uint8))
-    how = {"axis": 1, "block_size": 3} if len(dims) > 1 else {"axis": 1}
+    how: dict[str, Any] = {"axis": 1, "block_size": 3} if len(dims) > 1 else {"axis": 1}
     floats = g.apply("DequantizeLinear", q if is_constant else g.input("q", (4, 8), np.uint8), *given, **how)
     net = g.compile(y=floats, engine=engine())
     assert net.is_native
@@ -161,12 +161,15 @@ def test_sums_of_32_bits_become_floats() -> None:
     assert np.array_equal(net(feed), feed.astype(np.float32) * scale)
 
 
-def test_types_that_contradict_each_other() -> None:
-    for how, words in (
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
         ({"output_dtype": 3}, "output_dtype is int8, its zero point is uint8"),
         ({"precision": 10}, "precision is 10, 0 and 1 are defined"),
-    ):
-        g = dnn.Graph()
-        y = g.apply("QuantizeLinear", g.input("x", (4, 8)), np.float32(0.1), np.uint8(3), **how)
-        with pytest.raises(dnn.InvalidArguments, match=f"QuantizeLinear.*{words}"):
-            g.compile(y=y, engine=engine())
+    ],
+)
+def test_types_that_contradict_each_other(how: dict[str, Any], words: str) -> None:
+    g = dnn.Graph()
+    y = g.apply("QuantizeLinear", g.input("x", (4, 8)), np.float32(0.1), np.uint8(3), **how)
+    with pytest.raises(dnn.InvalidArguments, match=f"QuantizeLinear.*{words}"):
+        g.compile(y=y, engine=engine())

@@ -123,7 +123,7 @@ def constant(g: dnn.Graph, values: Any, name: str) -> Any:
 @pytest.mark.parametrize("name", [*FLOATS.values(), "float4_e2m1fn"])
 def test_quantisation_to_floats(name: str) -> None:
     """The nearest numbers, saturated, by scales along an axis; and floats of them, of constants without a node."""
-    scales, g = np.float32([0.5, 0.03, 4]), dnn.Graph()
+    scales, g = np.array([0.5, 0.03, 4], np.float32), dnn.Graph()
     x = np.random.default_rng(1).standard_normal((5, 3)).astype(np.float32) * 40
     small = g.apply("QuantizeLinear", g.input("x", (5, 3)), scales, constant(g, np.zeros(3), name), axis=1)
     y = g.apply("DequantizeLinear", small, scales, constant(g, np.zeros(3), name), axis=1)
@@ -141,7 +141,7 @@ def test_quantisation_to_floats(name: str) -> None:
 @pytest.mark.parametrize(("name", "code"), [("bfloat16", 0), ("float8_e8m0fnu", 1), ("bfloat16", 10)])
 def test_scales_that_numpy_lacks(name: str, code: int) -> None:
     q, g = np.arange(24, dtype=np.uint8).reshape(4, 6), dnn.Graph()
-    how = {"output_dtype": code} if code else {}
+    how: dict[str, Any] = {"output_dtype": code} if code else {}
     y = g.apply("DequantizeLinear", g.input("q", (4, 6), np.uint8), constant(g, 0.5, name), np.uint8(3), **how)
     found = g.compile(y=y, engine=engine(), fallback="numpy").run({"q": q})["y"]
     assert found.dtype == {0: extension_type("bfloat16"), 1: np.float32, 10: np.float16}[code]
