@@ -17,7 +17,7 @@ from asmdnn.network.fusion.gather_elements import taken
 from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.integer_bias import biases_as_floats
 from asmdnn.network.fusion.integer_products import summed_as_floats
-from asmdnn.network.fusion.integers import integers_kept
+from asmdnn.network.fusion.integers import floats_apart, integers_kept
 from asmdnn.network.fusion.layer_norm import layers_normalised
 from asmdnn.network.fusion.maps import Group, groups_of, operands_of
 from asmdnn.network.fusion.no_ops import without_no_ops
@@ -76,7 +76,7 @@ def fused(graph: StaticGraph, remembered: Remembered | None = None) -> StaticGra
     with np.errstate(all="ignore"):  # constants may be infinite, or no numbers
         for rewrite in REWRITES:
             graph = rewrite(graph)
-        return convolved_first(fold_affine(graph, remembered or Remembered()))
+        return floats_apart(convolved_first(fold_affine(graph, remembered or Remembered())))
 
 
 def segments_of(

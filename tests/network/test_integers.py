@@ -9,7 +9,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.network.lowering.forms import ONE, ZERO, Reading, ScaledSum, Sealing, read
-from tests.network.nets import engine, reference
+from tests.network.nets import compiled, engine, reference
 from tests.support.drawing import RANDOM
 
 LEVELS = ("avx2", "avx512_core", "avx512_core_vnni")
@@ -235,3 +235,20 @@ def test_bytes_of_a_caller(dtype: type, tmp_path: Path) -> None:
     y = np.zeros((3, 64), np.float32)
     net.bind(x=np.ascontiguousarray(data), y=y)()
     assert np.array_equal(y, wanted)
+
+
+def test_floats_of_integers_that_a_rewrite_reads_twice() -> None:
+    """Einsum becomes a move and a product: each of them reads the integers itself."""
+    g, given = dnn.Graph(), np.arange(96, dtype=np.uint8).reshape(2, 6, 8)
+    x = g.apply("DequantizeLinear", g.input("x", given.shape, np.uint8), np.float32(0.5), np.uint8(40))
+    net = g.compile(y=g.apply("Einsum", x, x, equation="bij,bkj->bik"), engine=engine())
+    wide = (given.astype(np.float64) - 40) / 2
+    assert net.is_native and np.array_equal(net.run({"x": given})["y"], wide @ wide.swapaxes(1, 2))
+
+
+def test_an_operand_that_is_read_twice_is_no_step_of_its_own() -> None:
+    g, given = dnn.Graph(), np.arange(96, dtype=np.uint8).reshape(12, 8)
+    x = g.apply("DequantizeLinear", g.input("x", given.shape, np.uint8), np.float32(0.5), np.uint8(40))
+    net = g.compile(y=g.apply("Mul", x, x), engine=engine())
+    assert len(compiled(net).steps) == 1
+    assert np.array_equal(net.run({"x": given})["y"], (given.astype(np.float32) - 40) ** 2 / 4)

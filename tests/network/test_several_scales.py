@@ -173,3 +173,18 @@ def test_types_that_contradict_each_other(how: dict[str, Any], words: str) -> No
     y = g.apply("QuantizeLinear", g.input("x", (4, 8)), np.float32(0.1), np.uint8(3), **how)
     with pytest.raises(dnn.InvalidArguments, match=f"QuantizeLinear.*{words}"):
         g.compile(y=y, engine=engine())
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16])
+@pytest.mark.parametrize("has_root", [False, True])
+def test_what_is_no_number_is_the_least_integer(dtype: Any, has_root: bool) -> None:
+    """As in onnxruntime; the definition, by which `verify` judges, says the same."""
+    g, x = dnn.Graph(), np.array([[np.nan, -4, np.inf, 9, 1, -np.inf]], np.float32)
+    floats = g.input("x", x.shape)
+    y = g.apply("QuantizeLinear", g.apply("Sqrt", floats) if has_root else floats, np.float32(0.5), dtype(9))
+    net = g.compile(y=y, engine=engine())
+    ends = np.iinfo(dtype)
+    roots = [ends.min, ends.min, ends.max, 15, 11, ends.min]
+    wanted = roots if has_root else [ends.min, max(1, ends.min), ends.max, 27, 11, ends.min]
+    assert net.is_native and net.run({"x": x})["y"].tolist() == [wanted]
+    assert all(one.fits for one in net.verify({"x": x}))

@@ -157,6 +157,16 @@ def without_pairs(graph: StaticGraph) -> StaticGraph:
     return StaticGraph(graph.inputs, outputs, needed(nodes, outputs.values()), graph.values)
 
 
+def floats_apart(graph: StaticGraph) -> StaticGraph:
+    """As one_each, where other rewrites have given floats of integers further readers."""
+    users: dict[str, set[int]] = {}
+    for number, node in enumerate(graph.nodes):
+        for name in node.inputs:
+            users.setdefault(name, set()).add(number)
+    made = [node.outputs[0] for node in graph.nodes if node.op == DEQUANTIZE and not node.domain]
+    return one_each(graph) if any(len(users.get(name, ())) > 1 for name in made) else graph
+
+
 def one_each(graph: StaticGraph) -> StaticGraph:
     """The graph with a node that makes floats for each of their readers."""
     makers = {node.outputs[0]: node for node in graph.nodes if node.op == DEQUANTIZE and not node.domain}

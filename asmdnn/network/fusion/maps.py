@@ -135,10 +135,10 @@ class Grouping:
         return ordered(found)
 
     def is_read(self, i: int) -> bool:
-        """Whether a node's result is for a node, which takes it into its group, and no output."""
-        return (
-            bool(self.users.get(self.graph.nodes[i].outputs[0])) and self.readers[self.graph.nodes[i].outputs[0]] == 1
-        )
+        """Whether a node's result is for one node, which takes it into its group, and no output."""
+        name = self.graph.nodes[i].outputs[0]
+        users = self.users.get(name, [])
+        return len({*users}) == 1 and self.readers[name] == len(users)
 
     def grown(self, first: int) -> list[int]:
         """The nodes of the group that begins with a node, in order."""

@@ -87,6 +87,10 @@ class Apart:
         bounds = range_of(dtype)
         ends = tuple(self.constant(f"{result}, {number:g}", np.array(number, F32)) for number in bounds)
         held = self.made(node, "Clip", (steps, *ends), f"{result}, held")
+        truth = f"{result}, no number"
+        self.values[truth] = Value(self.source.shape(result), np.dtype(np.bool_))
+        self.add(node, "IsNaN", (steps,), truth)
+        held = self.made(node, "Where", (truth, ends[0], held), f"{result}, a number")
         self.nodes.append(Node("Integers", (held,), (result,), {"bounds": tuple(bounds)}, node.name, domain=OWN))
 
     def constant(self, name: str, data: Array) -> str:

@@ -138,9 +138,10 @@ def is_integer(dtype: np.dtype[Any]) -> bool:
 
 
 def saturated(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Integers at the ends of their type where they are beyond them; what is no number is the least one."""
     found = SMALL_INTEGERS.get(dtype.name)
     least, most = found or (np.iinfo(dtype).min, np.iinfo(dtype).max)
-    return np.clip(x, least, most).astype(dtype)
+    return np.where(np.isnan(x), least, np.clip(x, least, most)).astype(dtype)
 
 
 def quantized_types(node: Node, x: Value, scale: Value, zero: Value | None = None) -> list[Type]:
