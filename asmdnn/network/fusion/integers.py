@@ -13,7 +13,7 @@ import numpy as np
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.quantised.numbers import common_numbers, quantization_of
-from asmdnn.network.quantised.weights import DEQUANTIZE, MOVES, QUANTIZE
+from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE, is_move
 from asmdnn.network.static import StaticGraph, needed
 
 
@@ -52,7 +52,7 @@ class Moving:
 
     def graph(self) -> StaticGraph:
         for node in self.source.nodes:
-            if node.op in MOVES and not node.domain and node.inputs[0] in self.floats and len(node.outputs) >= 1:
+            if is_move(node) and node.inputs[0] in self.floats and len(node.outputs) >= 1:
                 self.move(node)
             elif node.op == "Concat" and not node.domain and self.floats.keys() >= {*node.inputs}:
                 self.concat(node)

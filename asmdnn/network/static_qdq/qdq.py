@@ -12,7 +12,7 @@ import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.quantised.rewriting import symmetric
-from asmdnn.network.quantised.weights import DEQUANTIZE, MOVES, QUANTIZE
+from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE, is_move
 from asmdnn.network.quantised.writing import BodyWriter, Names
 from asmdnn.network.static_qdq.ranges import ByteNumbers
 from asmdnn.network.static_qdq.roles import Roles
@@ -44,7 +44,7 @@ class QdqWriter(BodyWriter):
 
     def body_of_bytes(self) -> Body:
         for node in self.given.nodes:
-            if node.op in MOVES and id(node) in self.roles.carriers:
+            if is_move(node) and id(node) in self.roles.carriers:
                 self.numbers.update(dict.fromkeys(node.outputs, self.numbers[node.inputs[0]]))
         for name in self.given.inputs:
             self.store(name)

@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.network.fusion.expressions import EXPRESSIONS, LOGIC
 from asmdnn.network.graph import NOTHING, Body, Node, captured
-from asmdnn.network.quantised.weights import MOVES, PRODUCTS
+from asmdnn.network.quantised.weights import PRODUCTS, is_move
 
 JOINS = {"Add", "Mul", "Concat", "AveragePool", "GlobalAveragePool", "Resize"}  # with numbers of their own
 OF_ONE = {"AveragePool", "GlobalAveragePool", "Resize"}  # whose other inputs are no tensors
@@ -58,11 +58,11 @@ class Roles:
             return len({*self.operands(node)}) == SEVERAL
         if node.op == "Concat":
             return not any(name in self.body.constants for name in node.inputs)
-        return node.op in JOINS or (node.op in MOVES and len([name for name in node.outputs if name]) > 0)
+        return node.op in JOINS or (is_move(node) and len([name for name in node.outputs if name]) > 0)
 
     def operands(self, node: Node) -> list[str]:
         """What it reads as bytes."""
-        first = node.op in MOVES or node.op in OF_ONE or id(node) in self.products
+        first = is_move(node) or node.op in OF_ONE or id(node) in self.products
         names = node.inputs[:1] if first else node.inputs
         return [name for name in names if name != NOTHING and name not in self.body.constants]
 
@@ -98,7 +98,7 @@ class Roles:
 
     def stored_end(self, node: Node, name: str) -> str:
         """What stands for a result in memory: of a move itself, of others the end of what follows."""
-        return name if node.op in MOVES else self.ends[name]
+        return name if is_move(node) else self.ends[name]
 
     def makers(self) -> Iterator[tuple[Node, str]]:
         for node in self.body.nodes:
