@@ -14,6 +14,7 @@ from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.planned import NetworkPlan
+from asmdnn.network.saturation import cut_off, overflown
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.timing import parts_with_values
@@ -24,12 +25,14 @@ from asmdnn.records import dataclass
 @dataclass(frozen=True, slots=True)
 class Deviation:
     """How far a step's result or an output is from definitions that were computed from the inputs on, in float64 and in
-    f32, as a share of the largest value.  by_itself: of a step, from its definition on the operands that it got."""
+    f32, as a share of the largest value.  by_itself: of a step, from its definition on the operands that it got.
+    infinite: the share of an output of 16 bits that its type does not hold."""
 
     label: str
     from_f64: float
     from_f32: float
     by_itself: float | None = None
+    infinite: float = 0.0
 
     def __str__(self) -> str:
         alone = "" if self.by_itself is None else f", {self.by_itself:.1e} by itself"
@@ -60,6 +63,8 @@ class Verification(list[Difference]):
 
     def __str__(self) -> str:
         cut = [f"  {one.label}: {one.saturated:.2%} saturated" for one in self.saturated]
+        beyond = [one for one in self.outputs if one.infinite]
+        cut += [f"  output {one.label}: {one.infinite:.2%} infinite, as its type ends before" for one in beyond]
         parts = [("outputs", self.outputs), ("steps", self.steps)]
         lines = [
             line
@@ -78,11 +83,13 @@ def largest_first(several: Sequence[Deviation]) -> tuple[Deviation, ...]:
 
 def verification(plan: NetworkPlan, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> Verification:
     """Of the primitives of a network.  outputs: what it returns for these feeds."""
-    graph, found, groups = plan.graph, list[ExaminedGroup](), list[Group]()
+    graph, found, groups, others = plan.graph, list[ExaminedGroup](), list[Group](), list[Group]()
     for part, values in parts_with_values(plan, feeds):
         groups += part.segment.groups
         if isinstance(part, CompiledSegment):
             found += differences(graph, Stepwise(part, plan.engine, values), values)
+        else:
+            others += part.segment.groups
     exact, single = (definitions(graph, groups, feeds, dtype) for dtype in (np.float64, np.float32))
     steps = [
         Deviation(
@@ -94,11 +101,22 @@ def verification(plan: NetworkPlan, feeds: Mapping[str, Array], outputs: Mapping
         for each in found
     ]
     ends = [
-        Deviation(name, share(array, exact[graph.outputs[name]]), share(array, single[graph.outputs[name]]))
+        Deviation(
+            name,
+            share(array, exact[graph.outputs[name]]),
+            share(array, single[graph.outputs[name]]),
+            infinite=overflown(graph, name, exact),
+        )
         for name, array in outputs.items()
     ]
     kept = {name: exact[graph.outputs[name]] for name in outputs}
-    return Verification([each.difference for each in found], steps, ends, kept)
+    return Verification([*(each.difference for each in found), *cut_by_numpy(graph, others, exact)], steps, ends, kept)
+
+
+def cut_by_numpy(graph: StaticGraph, groups: Sequence[Group], exact: Mapping[str, Array]) -> list[Difference]:
+    """What saturates in nodes that numpy computes, which are their definitions."""
+    shares = [(group, cut_off(graph, group.nodes, exact)) for group in groups]
+    return [Difference(one.label, "numpy", 0.0, 0.0, 0.0, saturated=share) for one, share in shares if share]
 
 
 def definitions(

@@ -14,6 +14,7 @@ from asmdnn.network.operators.few_bits import largest_sums
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.numbers import quantization_of
 from asmdnn.network.quantised.weights import QUANTIZE
+from asmdnn.network.saturation import cut_off
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.storage import StorageTypes
@@ -98,7 +99,7 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
                 bound=in_steps(graph, group, bound),
                 largest=largest,
                 unequal=int((native != exact).sum()) if exact.dtype.kind in "iu" else 0,
-                saturated=cut_off(graph, group, {**known, **inner}),
+                saturated=cut_off(graph, group.nodes, {**known, **inner}),
                 result=name,
                 share=worst / (largest_number(exact) or 1.0),
             )
@@ -206,17 +207,6 @@ def in_steps(graph: StaticGraph, group: Group, bound: float) -> float:
     if group.main is not None and group.main.op == QUANTIZE:  # of data: the result counts steps
         bound += 1.0
     return bound / float(scales[-1]) if group.maps and group.maps[-1].op == QUANTIZE else bound
-
-
-def cut_off(graph: StaticGraph, group: Group, known: Mapping[str, Array]) -> float:
-    """The share of new integers that their type cuts off; those below 0 are no loss where 0 is the least integer."""
-    node = group.maps[-1] if group.maps else None
-    if node is None or node.op != QUANTIZE or not known[node.inputs[0]].size:
-        return 0.0
-    numbers = quantization_of(graph.values, node)
-    (least, most), exact = numbers.limits, known[node.inputs[0]] / numbers.scale.max() + numbers.zero.max()
-    below = exact < least - 0.5 if numbers.zero.min() > least else np.zeros(exact.shape, bool)
-    return float(((exact > most + 0.5) | below).mean())
 
 
 def terms(graph: StaticGraph, group: Group) -> int:

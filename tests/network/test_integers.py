@@ -252,3 +252,18 @@ def test_an_operand_that_is_read_twice_is_no_step_of_its_own() -> None:
     net = g.compile(y=g.apply("Mul", x, x), engine=engine())
     assert len(compiled(net).steps) == 1
     assert np.array_equal(net.run({"x": given})["y"], (given.astype(np.float32) - 40) ** 2 / 4)
+
+
+@pytest.mark.parametrize("isa", [pytest.param(x, marks=pytest.mark.isa(x)) for x in ("avx2", "avx512_core")])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_integers_in_registers_round_halves_before_the_zero_point(dtype: Any, isa: str) -> None:
+    """Every bit is that of QuantizeLinear, DequantizeLinear and what follows; at the ends as well."""
+    g, zero, ends = dnn.Graph(), dtype(7), np.iinfo(dtype)
+    x = np.append(np.arange(-600, 600, dtype=np.float32) / 4, np.array([1e9, -1e9, 3e38, -3e38], np.float32))
+    small = g.apply("QuantizeLinear", g.input("x", x.shape), np.float32(0.5), zero)
+    y = g.apply("Abs", g.apply("DequantizeLinear", small, np.float32(0.5), zero)) * 3.0
+    net = g.compile(y=y, engine=engine(isa=isa))
+    steps = np.clip(np.rint(x.astype(np.float64) * 2), ends.min - 7, ends.max - 7)
+    assert len(compiled(net).steps) == 1
+    assert np.array_equal(net.run({"x": x})["y"], np.abs(steps) / 2 * 3)
+    assert all(one.fits for one in net.verify({"x": x}))

@@ -198,7 +198,7 @@ def test_scales_whose_quotients_f32_does_not_hold(op: str, scale: float, result_
     """No kernel multiplies by infinity; the definition has no such number."""
     f = File()
     x = f.node("QuantizeLinear", "x", f.scale(0.02), f.zero(3))
-    y = f.node(f"QLinear{op}", x, f.scale(scale), f.zero(3), f.scale(result_scale), f.zero(7), domain=MICROSOFT)
+    y = f.node(f"QLinear{op}", x, f.scale(scale), f.zero(9), f.scale(result_scale), f.zero(7), domain=MICROSOFT)
     data, feeds = f.model(y), {"x": f.random.standard_normal((1, 3, 10, 10)).astype(np.float32)}
     with pytest.raises(AsmdnnError, match=f"{op}.*its scales make the number"):
         dnn.load_onnx(data, engine=engine())

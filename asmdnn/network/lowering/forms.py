@@ -77,7 +77,7 @@ class ScaledSum:
             high = np.asarray(most, np.float64) if high is None else np.minimum(high, most)
         return replace(self, least=low, most=high)
 
-    def saturated(self, least: int, most: int) -> "ScaledSum":
+    def saturated(self, least: float, most: float) -> "ScaledSum":
         """Without bounds that the type of the result keeps by itself."""
         low = None if self.least is None or (self.least <= least).all() else self.least
         high = None if self.most is None or (self.most >= most).all() else self.most

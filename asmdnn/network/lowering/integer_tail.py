@@ -140,12 +140,11 @@ class IntegerTail:
             return form.plus(-zero).times(scale)
         if len(self.group.maps) == 1 and self.start is AS_IT_IS:
             return value_of(exactly_quantised(float(scale), float(zero)))
-        limits = numbers.limits
-        found = form.times(1 / scale).plus(zero).saturated(*limits)
         if node.outputs[0] == self.group.result:
-            return found
-        emit = self.sealing.expression(found)
-        return value_of(lambda reading: minimum(maximum(rint(emit(reading)), float(limits[0])), float(limits[1])))
+            return form.times(1 / scale).plus(zero).saturated(*numbers.limits)
+        least, most = (float(limit - zero) for limit in numbers.limits)
+        emit = self.sealing.expression(form.times(1 / scale).saturated(least, most))
+        return value_of(lambda reading: minimum(maximum(rint(emit(reading)), least), most)).plus(zero)
 
     def constant(self, number: int, array: Array) -> Place:
         """Numbers of channels, as a tensor."""
