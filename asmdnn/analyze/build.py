@@ -1,10 +1,10 @@
 """From a primitive descriptor to its analysis."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from asmdnn.analyze import mca
 from asmdnn.analyze.measure import Bench
-from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, KernelPart, Point
+from asmdnn.analyze.model import Analysis, Bound, KernelAnalysis, KernelPart, Point, added, peak_of_all
 from asmdnn.analyze.parts import LoopBody, bodies_of, trips_of
 from asmdnn.analyze.text import percent_of_peak
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -12,10 +12,13 @@ from asmdnn.explain.kernels import listing_of, read_kernel
 from asmdnn.explain.model import CodeLoop
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.assembler import Line
+from asmdnn.isa.multiply_adds import FMA
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.records import replace
+from asmdnn.runtime.peak import multiply_add_gflops
 from asmdnn.runtime.rates import Rates, clock_ghz, rates
 
 Trips = dict[CodeLoop, float | None]
@@ -37,9 +40,12 @@ def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False)
         kernel_analysis(pd.plan, number, bodies, trips, [next(bounds) for _ in bodies], bench)
         for number, (bodies, trips) in enumerate(listed)
     )
-    point = point_of(pd.plan, kernels, bench) if bench else None
-    if measured and point and exceeds(point, kernels, measured):
+    peaks = peaks_of(pd.plan, kernels, measured) if measured else {}
+    point = point_of(pd.plan, kernels, bench, peaks) if bench else None
+    if measured and point and exceeds(point, kernels, measured, peaks):
         measured = rates(pd.engine.isa, exceeded=measured)
+        peaks = peaks_of(pd.plan, kernels, measured, again=True)
+        point = replace(point, peak_gflops=peak_of_all(point.multiply_adds, peaks))
     return Analysis(
         problem=problem,
         implementation=pd.implementation,
@@ -48,14 +54,28 @@ def analyze(pd: PrimitiveDesc, problem: str, cpu: str = "", again: bool = False)
         not_measured=not_measured,
         kernels=kernels,
         rates=measured,
+        peaks=peaks,
         point=point,
     )
 
 
-def exceeds(point: Point, kernels: Sequence[KernelAnalysis], roofs: Rates) -> bool:
+def peaks_of(plan: Plan, kernels: Sequence[KernelAnalysis], roofs: Rates, again: bool = False) -> dict[str, float]:
+    """GFLOP/s of the multiply-adds of these kernels, each on the level of the kernel, and of FMA."""
+    levels = dict.fromkeys(
+        (name, plan.specs[k.number].isa) for k in kernels for p in k.parts for name in p.multiply_adds
+    )
+    peaks = {FMA: roofs.fma_gflops}
+    for name, isa in levels:
+        if name != FMA:
+            found = multiply_add_gflops(isa, name, again)
+            peaks[name] = max(peaks.get(name, 0.0), round(found, 1))
+    return peaks
+
+
+def exceeds(point: Point, kernels: Sequence[KernelAnalysis], roofs: Rates, peaks: Mapping[str, float]) -> bool:
     """Whether a result is above the roof, which must then have been measured too low."""
-    shares = [percent_of_peak(kernel, roofs) or 0 for kernel in kernels]
-    return point.gflops > roofs.fma_gflops or point.gbs > roofs.l1_gbs or max(shares, default=0) > 100
+    shares = [percent_of_peak(kernel, roofs, peaks) or 0 for kernel in kernels]
+    return point.share > 1 or point.gbs > roofs.l1_gbs or max(shares, default=0) > 100
 
 
 def modelled(bodies: Sequence[Sequence[Line]], isa: str, cpu: str, not_measured: str) -> tuple[list[Bound | None], str]:
@@ -118,18 +138,18 @@ def part_of(body: LoopBody, trips: float | None, bound: Bound | None) -> KernelP
         trips=trips,
         instructions=len(body.lines),
         mix=body.mix,
-        flops=body.flops,
+        multiply_adds=body.multiply_adds,
         loaded_bytes=loaded,
         stored_bytes=stored,
         bound=bound,
     )
 
 
-def point_of(plan: Plan, kernels: Sequence[KernelAnalysis], bench: Bench) -> Point:
-    """flops are those that the instructions do, padding lanes included; 0 where they cannot be told."""
-    flops = [kernel.flops for kernel in kernels]
-    total = 0.0 if None in flops else sum((kernel.flops or 0) * kernel.calls for kernel in kernels)
-    return Point(total, bytes_moved(plan), bench.primitive_seconds())
+def point_of(plan: Plan, kernels: Sequence[KernelAnalysis], bench: Bench, peaks: Mapping[str, float]) -> Point:
+    """flops are those that the instructions do, padding lanes included; none where they cannot be told."""
+    known = [(kernel.multiply_adds, kernel.calls) for kernel in kernels if kernel.multiply_adds is not None]
+    total = added(known) if len(known) == len(kernels) else {}
+    return Point(total, bytes_moved(plan), bench.primitive_seconds(), peak_of_all(total, peaks))
 
 
 def bytes_moved(plan: Plan) -> int:

@@ -5,10 +5,11 @@ in Ilic, Pratas, Sousa, "Cache-aware roofline model" (2014).
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from asmdnn.analyze.model import Analysis, KernelAnalysis, Point
 from asmdnn.errors import InvalidArguments
+from asmdnn.isa.multiply_adds import FMA
 from asmdnn.records import dataclass
 from asmdnn.runtime.rates import Rates
 
@@ -76,24 +77,26 @@ def chart_of(analysis: Analysis) -> tuple[Shape, ...]:
     if rates is None or point is None:
         raise InvalidArguments(f"there is no roofline to draw: {analysis.not_measured}")
     kernels = [kernel for kernel in analysis.kernels if kernel.measured and kernel.flops and intensity_of(kernel)]
-    axes = axes_of(rates, point)
+    peaks = {name: analysis.peaks[name] for name in point.multiply_adds or (FMA,)}
+    axes = axes_of(rates, peaks, point)
     return (
         *_frame(axes, analysis),
-        *_roofs(axes, rates),
+        *_roofs(axes, rates, peaks),
         *_kernel_dots(axes, rates, kernels),
         *_point(axes, rates, point),
     )
 
 
-def axes_of(rates: Rates, point: Point) -> Axes:
-    """Around all corners and the point."""
+def axes_of(rates: Rates, peaks: Mapping[str, float], point: Point) -> Axes:
+    """Around all corners and the point; peaks: those of its multiply-adds."""
+    highest_peak = max(peaks.values())
     lowest = min(0.1, point.intensity) if point.flops else 0.1
-    highest = max(100.0, 2 * point.intensity, 2 * rates.fma_gflops / rates.dram_gbs)
+    highest = max(100.0, 2 * point.intensity, 2 * highest_peak / rates.dram_gbs)
     bottom = lowest * rates.dram_gbs
     if point.flops:
         bottom = min(bottom, point.gflops)
     left, right = math.floor(math.log10(lowest)), math.ceil(math.log10(highest))
-    return Axes(left, right, math.floor(math.log10(bottom)), math.log10(2.2 * rates.fma_gflops))
+    return Axes(left, right, math.floor(math.log10(bottom)), math.log10(2.2 * highest_peak))
 
 
 def intensity_of(kernel: KernelAnalysis) -> float | None:
@@ -120,12 +123,13 @@ def _frame(axes: Axes, analysis: Analysis) -> Iterator[Shape]:
     yield Text(x=22, y=(TOP + HEIGHT - BOTTOM) / 2, text="GFLOP/s", size=12.5, colour=INK, anchor="middle", angle=90)
 
 
-def _roofs(axes: Axes, rates: Rates) -> Iterator[Shape]:
-    """A slope for each level up to the peak, and the peak."""
-    corner = rates.fma_gflops / rates.l1_gbs
-    right = axes.place(10.0**axes.x1, rates.fma_gflops)
-    yield Polyline((axes.place(corner, rates.fma_gflops), right), PEAK, 2.0)
-    yield Text(right[0], right[1] - 8, f"FMA peak {rates.fma_gflops:g} GFLOP/s", 12, PEAK, "end")
+def _roofs(axes: Axes, rates: Rates, peaks: Mapping[str, float]) -> Iterator[Shape]:
+    """A slope for each level up to the highest peak, and the peaks."""
+    highest = max(peaks.values())
+    for name, gflops in peaks.items():
+        right = axes.place(10.0**axes.x1, gflops)
+        yield Polyline((axes.place(gflops / rates.l1_gbs, gflops), right), PEAK, 2.0)
+        yield Text(right[0], right[1] - 8, f"{name} peak {gflops:g} GFLOP/s", 12, PEAK, "end")
     angle = math.degrees(
         math.atan2(
             (HEIGHT - TOP - BOTTOM) / (axes.y1 - axes.y0),
@@ -134,8 +138,8 @@ def _roofs(axes: Axes, rates: Rates) -> Iterator[Shape]:
     )
     for number, (name, gbs) in enumerate(rates.roofs):
         begin = max(10.0**axes.x0, 10.0**axes.y0 / gbs)
-        end = rates.fma_gflops / gbs
-        yield Polyline((axes.place(begin, begin * gbs), axes.place(end, rates.fma_gflops)), ROOFS[name], 1.8)
+        end = highest / gbs
+        yield Polyline((axes.place(begin, begin * gbs), axes.place(end, highest)), ROOFS[name], 1.8)
         middle = 10 ** (0.5 * (math.log10(begin) + math.log10(end)))
         x, y = axes.place(middle, middle * gbs)
         lift = math.radians(angle)
@@ -170,10 +174,10 @@ def _point(axes: Axes, rates: Rates, point: Point) -> Iterator[Shape]:
         yield Text(LEFT + 10, TOP + 18, f"no arithmetic: {point.gbs:.1f} GB/s of its tensors", 12.5, ACCENT)
         return
     x, y = axes.place(point.intensity, point.gflops)
-    roof = axes.place(point.intensity, max(point.roof(rates, rates.dram_gbs), point.gflops))
+    roof = axes.place(point.intensity, max(point.roof(rates.dram_gbs), point.gflops))
     yield Polyline(((x, y), roof), ACCENT, 1.2, dashed=True)
     yield Marker(x, y, 6.0, ACCENT)
-    share = f"{100 * point.gflops / rates.fma_gflops:.0f} % of the peak"
+    share = f"{100 * point.share:.0f} % of the {'peaks' if len(point.multiply_adds) > 1 else 'peak'}"
     anchor, shift = ("end", -12.0) if x > WIDTH - RIGHT - 230 else ("start", 12.0)
     yield Text(x + shift, y + 18, f"{point.gflops:.1f} GFLOP/s, {share}", 12.5, ACCENT, anchor, bold=True)
     yield Text(x + shift, y + 35, f"{point.intensity:.1f} flop/B, each tensor once", 11.5, SOFT, anchor)

@@ -16,8 +16,8 @@ def json_of(analysis: Analysis) -> str:
         entry["flops"] = kernel.flops
         entry["bound_ports"], entry["bound_simulated"] = kernel.bound_cycles(False), kernel.bound_cycles(True)
         for part_entry, part in zip(entry["parts"], kernel.parts, strict=True):
-            part_entry["intensity"] = part.intensity
+            part_entry |= {"flops": part.flops, "intensity": part.intensity}
     if analysis.point:
         point = analysis.point
-        data["point"] |= {"intensity": point.intensity, "gflops": point.gflops, "gbs": point.gbs}
+        data["point"] |= {"flops": point.flops, "intensity": point.intensity, "gflops": point.gflops, "gbs": point.gbs}
     return json.dumps(data)

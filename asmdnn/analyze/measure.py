@@ -79,10 +79,12 @@ def seconds_of(call: Callable[[], object], samples: int) -> float:
 
 
 def fill(memory: Memory, seed: int) -> None:
-    """Numbers from 0 to 1, small integers for integers; no page stays unwritten, and none is denormal."""
+    """From 0 to 1, small integers for integers, any number of 4 bits; no page stays unwritten, no float is denormal."""
     random = np.random.default_rng(seed)
     array = memory.array
-    if memory.desc.dtype.extension:
+    if memory.desc.dtype.in_a_byte > 1:
+        array[:] = random.integers(0, 256, array.shape)  # all codes are numbers
+    elif memory.desc.dtype.extension:
         one, two = (element_of(memory.desc.dtype).code(number) for number in (1.0, 2.0))
         array[:] = random.integers(one, two, array.shape)
     elif array.dtype.kind == "f":

@@ -9,6 +9,7 @@ from asmdnn.explain.classes import bytes_of, class_of, flops_of
 from asmdnn.explain.model import CodeLoop
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.assembler import Line
+from asmdnn.isa.multiply_adds import peak_of
 from asmdnn.isa.operands import Register
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.plan import Plan
@@ -30,7 +31,17 @@ class LoopBody:
 
     @property
     def flops(self) -> int:
-        return sum(flops_of(*line.detail[:2]) for line in self.lines)
+        return sum(self.multiply_adds.values())
+
+    @property
+    def multiply_adds(self) -> dict[str, int]:
+        """The flops, by the instruction whose peak they are compared with."""
+        found: Counter[str] = Counter()
+        for line in self.lines:
+            flops = flops_of(*line.detail[:2])
+            if flops:
+                found[peak_of(line.detail.mnemonic)] += flops
+        return dict(found)
 
     @property
     def moved_bytes(self) -> tuple[int, int]:

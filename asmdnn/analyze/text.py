@@ -1,8 +1,8 @@
 """An analysis as tables for a terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from asmdnn.analyze.model import Analysis, KernelAnalysis, KernelPart, Point
+from asmdnn.analyze.model import Analysis, KernelAnalysis, KernelPart, Point, peak_of_all
 from asmdnn.runtime.rates import Rates
 
 BEATEN = 0.95  # measured below this share of a bound: then the bound is wrong, not the machine fast
@@ -12,7 +12,7 @@ def text_of(analysis: Analysis) -> str:
     lines = [analysis.problem, f"{analysis.implementation}, one thread", ""]
     lines += [*_loops(analysis), "", *_kernels(analysis), ""]
     if analysis.rates and analysis.point:
-        lines += [*roofline(analysis.rates, analysis.point)]
+        lines += [*roofline(analysis.rates, analysis.peaks, analysis.point)]
     else:
         lines.append(f"roofline: not measured, {analysis.not_measured}")
     return "\n".join(lines)
@@ -57,36 +57,41 @@ def _kernels(analysis: Analysis) -> Iterator[str]:
             f"{_cell(ports, 8, 0)} {_cell(kernel.bound_cycles(simulated=True), 8, 0)} "
             f"{_cell(measured.hot if measured else None, 8, 0)} "
             f"{_cell(measured.in_order if measured else None, 8, 0)} "
-            f"{_cell(percent_of_peak(kernel, analysis.rates), 6, 0)}  {kernel.name}"
+            f"{_cell(percent_of_peak(kernel, analysis.rates, analysis.peaks), 6, 0)}  {kernel.name}"
         )
     yield "  planned: the planner's model.  hot: one call over and over.  in order: all calls, as the plan has them"
     if beaten:
         yield "  a measured time below a bound says that LLVM's model of this CPU is too pessimistic there"
 
 
-def percent_of_peak(kernel: KernelAnalysis, rates: Rates | None) -> float | None:
-    """Of the FMA peak, in the plan's order."""
-    if not rates or not kernel.measured or not kernel.flops:
+def percent_of_peak(kernel: KernelAnalysis, rates: Rates | None, peaks: Mapping[str, float]) -> float | None:
+    """Of what its multiply-adds could do, each at its peak, in the plan's order."""
+    if not rates or not kernel.measured or not kernel.multiply_adds:
         return None
-    return 100 * kernel.flops / kernel.measured.in_order * rates.clock_ghz / rates.fma_gflops
+    gflops = (kernel.flops or 0) / kernel.measured.in_order * rates.clock_ghz
+    return 100 * gflops / peak_of_all(kernel.multiply_adds, peaks)
 
 
-def roofline(rates: Rates, point: Point) -> Iterator[str]:
+def roofline(rates: Rates, peaks: Mapping[str, float], point: Point) -> Iterator[str]:
     yield f"roofline of one core of {rates.cpu}, {rates.isa}, {rates.clock_ghz} GHz"
     if rates.disturbance:
         yield f"  {rates.disturbance}: measure again with --measure when the machine is at rest"
-    yield f"  {'FMA peak':<10} {rates.fma_gflops:>8.1f} GFLOP/s"
+    width = max(10, *(len(f"{name} peak") for name in peaks))
+    for name, gflops in peaks.items():
+        yield f"  {name + ' peak':<{width}} {gflops:>8.1f} GFLOP/s"
     for name, gbs in rates.roofs:
-        roof = f"   allows {point.roof(rates, gbs):>7.1f} GFLOP/s" if point.flops else ""
-        yield f"  {name + ' read':<10} {gbs:>8.1f} GB/s{roof}"
-    yield f"  {'this call':<10} {point.gbs:>8.1f} GB/s     of {point.bytes:,} bytes, each tensor once"
+        roof = f"   allows {point.roof(gbs):>7.1f} GFLOP/s" if point.flops else ""
+        yield f"  {name + ' read':<{width}} {gbs:>8.1f} GB/s{roof}"
+    yield f"  {'this call':<{width}} {point.gbs:>8.1f} GB/s     of {point.bytes:,} bytes, each tensor once"
     if point.flops:
+        all_peaks = f"{point.peak_gflops:.1f}, of all its multiply-adds at their peaks"
+        peak = "the peak" if len(point.multiply_adds) == 1 else all_peaks
         yield (
-            f"  {'':10} {point.gflops:>8.1f} GFLOP/s  {point.flops:,.0f} flops, {point.intensity:.1f} flop/B, "
-            f"{1e6 * point.seconds:.1f} us: {100 * point.gflops / rates.fma_gflops:.0f} % of the peak"
+            f"  {'':{width}} {point.gflops:>8.1f} GFLOP/s  {point.flops:,.0f} flops, {point.intensity:.1f} flop/B, "
+            f"{1e6 * point.seconds:.1f} us: {100 * point.share:.0f} % of {peak}"
         )
     else:
-        yield f"  {'':10} {1e6 * point.seconds:>8.1f} us; no arithmetic, so it is no point in the picture"
+        yield f"  {'':{width}} {1e6 * point.seconds:>8.1f} us; no arithmetic, so it is no point in the picture"
 
 
 def _cell(value: float | None, width: int, digits: int) -> str:

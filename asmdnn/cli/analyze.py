@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 USAGE = """asmdnn analyze --conv [OPTION ...] [--mcpu=CPU] [--measure] [--json] [--svg=FILE] [--png=FILE] PROBLEM
 For every loop of every kernel: instruction mix, flops and bytes of a pass, and the bounds that llvm-mca gives, where it
-is installed; for every kernel the cycles of a call, measured; and the problem in the roofline of one core.
+is installed; for every kernel the cycles of a call, measured; and the problem in the roofline of one core.  A peak is
+that of the instruction that multiplies: FMA for f32, VDPBF16PS, VPDPBUSD, VPMADDWD or tiles for other types.
   --mcpu=CPU   the CPU that llvm-mca models: znver3, skylake-avx512, ...; default: this machine's
   --measure    measure the roofline of this machine again, which is kept in the cache directory
   --json       one JSON object on stdout instead of text

@@ -19,6 +19,7 @@ from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import MAX_POST_OPS
 from asmdnn.generators.probes.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.probes.peak import PeakSpec
+from asmdnn.isa.levels import AVX2_VNNI, AVX512_CORE_AMX, AVX512_CORE_BF16, AVX512_CORE_VNNI
 from asmdnn.isa.vectors import VECTORS
 
 Families = dict[str, Callable[[], Iterable[KernelSpec]]]
@@ -47,7 +48,7 @@ def specs_of(file: str) -> tuple[Spec, ...]:
     """What a file states, each spec once; of this one, `families`, what belongs to no family."""
     if file == "families":
         ceilings = (spec(isa=isa) for spec in (PeakSpec, BandwidthSpec) for isa in CONV_LEVELS)
-        return (*executors(), *ceilings, ClockSpec())
+        return (*executors(), *ceilings, *dot_peaks(), ClockSpec())
     stated: Families = importlib.import_module(f"{package.__name__}.{file}").FAMILIES
     return tuple(dict.fromkeys(spec for specs in stated.values() for spec in specs()))
 
@@ -56,6 +57,17 @@ def specs_of(file: str) -> tuple[Spec, ...]:
 def kernel_specs() -> tuple[KernelSpec, ...]:
     """All of them, each once."""
     return tuple(dict.fromkeys(spec for family in families().values() for spec in family))
+
+
+def dot_peaks() -> Iterator[PeakSpec]:
+    """Of the multiply-adds that kernels have beside FMA, on the lowest level of each."""
+    for name in ("VPMADDWD", "VPMADDUBSW", "VPMULLD"):
+        yield from (PeakSpec(isa=isa, instruction=name) for isa in CONV_LEVELS)
+    yield PeakSpec(isa=AVX2_VNNI.name, instruction="VPDPBUSD_VEX")
+    yield PeakSpec(isa=AVX512_CORE_VNNI.name, instruction="VPDPBUSD")
+    yield PeakSpec(isa=AVX512_CORE_BF16.name, instruction="VDPBF16PS")
+    for name in ("TDPBF16PS", "TDPBUSD", "TDPBSSD"):
+        yield PeakSpec(isa=AVX512_CORE_AMX.name, instruction=name)
 
 
 def executors() -> Iterator[ExecutorSpec]:

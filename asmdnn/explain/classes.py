@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from asmdnn.isa.effects import is_copy
 from asmdnn.isa.memory_operand import Pointer
+from asmdnn.isa.multiply_adds import OPS_OF_LANE, OPS_OF_TILE
 from asmdnn.isa.operands import VECTOR_KINDS, Register
-from asmdnn.isa.tiles import TILE_COLUMNS, TILE_GROUPS, TILE_ROWS
 
 CLASSES: Final = (
     "fma", "vector", "broadcast", "load", "store", "move", "shuffle", "mask", "integer", "branch", "prefetch", "other",
@@ -16,13 +16,6 @@ CLASSES: Final = (
 _FMA: Final = re.compile(r"VFN?M(ADD|SUB)\w+|VPDP\w+|VPMADD\w+|VDPBF16PS|TDP\w+")
 _SHUFFLE: Final = re.compile(r"V\w*(PERM|SHUF|UNPCK|INSERT|EXTRACT|ALIGN|BLEND|PACK|PINSR|PEXTR|SLLDQ|SRLDQ)\w*")
 _ELEMENT_BYTES: Final = {"S": 4, "D": 8, "H": 2}
-# By lanes of 4 bytes, with the addition of a lane's sum, which may be an instruction of its own.  VPMADDUBSW's words go
-# on to a VPMADDWD, which counts their additions.
-_OPS_OF_LANE: Final = {
-    "VDPBF16PS": 4, "VPDPBUSD": 8, "VPDPBUSD_VEX": 8, "VPDPBUSDS": 8, "VPDPWSSD": 4, "VPDPWSSDS": 4, "VPMADDWD": 4,
-    "VPMADDUBSW": 4, "VPMULLD": 2,
-}  # fmt: skip
-_OPS_OF_TILE_GROUP: Final = {"TDPBF16PS": 4, "TDPBUSD": 8, "TDPBSSD": 8, "TDPBSUD": 8, "TDPBUUD": 8}
 _ACCESSES_NOTHING: Final = ("LEA", "NOP")
 _READS_FIRST: Final = ("CMP", "TEST", "PUSH", "CALL", "JMP")
 
@@ -63,13 +56,13 @@ def flops_of(mnemonic: str, operands: Sequence[Any]) -> int:
 
     Masks and the sizes of tiles are not looked at.
     """
-    if mnemonic in _OPS_OF_TILE_GROUP:
-        return _OPS_OF_TILE_GROUP[mnemonic] * TILE_ROWS * TILE_GROUPS * TILE_COLUMNS
+    if mnemonic in OPS_OF_TILE:
+        return OPS_OF_TILE[mnemonic]
     dst = operands[0] if operands else None
     if not isinstance(dst, Register) or dst.kind not in VECTOR_KINDS:
         return 0
-    if mnemonic in _OPS_OF_LANE:
-        return _OPS_OF_LANE[mnemonic] * dst.size_bytes // 4
+    if mnemonic in OPS_OF_LANE:
+        return OPS_OF_LANE[mnemonic] * dst.size_bytes // 4
     found = re.fullmatch(r"(VFN?M(?:ADD|SUB)\d+|V(?:ADD|SUB|MUL|DIV|MIN|MAX|SQRT))([PS])([SDH])", mnemonic)
     if not found:
         return 0

@@ -1,4 +1,4 @@
-"""This machine's measured f32 FMA peak: what "percent of peak" is a percentage of."""
+"""This machine's measured peaks in f32 FMA and in other multiply-adds: what "percent of peak" is a percentage of."""
 
 from functools import cache
 from time import perf_counter
@@ -33,9 +33,27 @@ def _best(isa: str, threads: int) -> list[float]:
     return [measured_gflops(isa, threads)]
 
 
+def multiply_add_gflops(isa: str, instruction: str, again: bool = False) -> float:
+    """Of one core in one of isa/multiply_adds.py, in operations of its own types; kept as the other, and `again` may
+    only raise it.  isa: a level that has it.  Raises Unimplemented for one that this machine cannot execute."""
+    require_executable(isa)
+    best = _best_of(isa, instruction)
+    if again:
+        best[0] = max(best[0], _measured(PeakSpec(isa=isa, instruction=instruction), 1))
+    return best[0]
+
+
+@cache
+def _best_of(isa: str, instruction: str) -> list[float]:
+    return [_measured(PeakSpec(isa=isa, instruction=instruction), 1)]
+
+
 def measured_gflops(isa: str, threads: int) -> float:
-    """The same, measured now."""
-    spec = PeakSpec(isa=f32_level(isa))
+    """That of FMA, measured now."""
+    return _measured(PeakSpec(isa=f32_level(isa)), threads)
+
+
+def _measured(spec: PeakSpec, threads: int) -> float:
     (kernel,) = kernel_cache().load([spec])
     frame = ffi.new("int64_t[1]", [PASSES])
     entry = ffi.cast("void (*)(void *)", kernel.address)

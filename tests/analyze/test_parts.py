@@ -1,5 +1,7 @@
 """Loops taken apart: passes, flops and bytes against the problem's own arithmetic."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,33 @@ def test_flops_of_all_calls_are_the_problems(problem: str, isa: str) -> None:
         bodies, trips = taken_apart(plan, plan.specs.index(phase_use[0]))
         total += phase_use[1] * sum(body.flops * (trips[body.loop] or 0) for body in bodies)
     assert total == pytest.approx(one_case("test", words.split()).problem.flops, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("isa", "types", "instructions"),
+    [
+        ("avx2", "f32", {"FMA"}),
+        ("avx2", "f32:bf16:f32", {"FMA"}),
+        ("avx2", "u8:s8:s32", {"VPMADDWD"}),
+        ("avx2_vnni", "u8:s8:s32", {"VPDPBUSD_VEX"}),
+        ("avx512_core", "u8:s8:s32", {"VPMADDWD"}),
+        ("avx512_core_vnni", "s8:s8:s32", {"VPDPBUSD"}),
+        ("avx512_core_bf16", "bf16:bf16:f32", {"VDPBF16PS"}),
+        ("avx512_core_amx", "bf16:bf16:f32", {"TDPBF16PS"}),
+        ("avx512_core_amx", "u8:s8:s32", {"TDPBUSD"}),
+        ("avx512_core_amx", "s8:s8:s32", {"TDPBSSD"}),
+    ],
+)
+def test_the_dot_that_is_multiplied(isa: str, types: str, instructions: set[str]) -> None:
+    """All flops are counted for its instruction: a product that fills blocks, vectors and tiles has no others."""
+    plan = descriptor(f"--matmul --dt={types} 64x64:64x64", isa, 1).plan
+    found: Counter[str] = Counter()
+    for spec, calls, _ in (use for phase in plan.phases for use in phase.uses()):
+        bodies, trips = taken_apart(plan, plan.specs.index(spec))
+        for body in bodies:
+            found.update({name: calls * flops * (trips[body.loop] or 0) for name, flops in body.multiply_adds.items()})
+    assert {name for name, flops in found.items() if flops} == instructions
+    assert sum(found.values()) == pytest.approx(2 * 64**3)
 
 
 @pytest.mark.parametrize(("rows", "row_bytes"), [(3, 96), (7, 512)])

@@ -46,6 +46,36 @@ def test_text_json_and_pictures(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert all(kernel["measured"]["hot"] > 0 and kernel["measured"]["in_order"] > 0 for kernel in data["kernels"])
 
 
+@pytest.mark.parametrize(
+    ("isa", "types", "instruction"),
+    [
+        pytest.param(isa, types, instruction, marks=pytest.mark.isa(isa))
+        for isa, types, instruction in (
+            ("avx2", "u8:s8:f32", "VPMADDWD"),
+            ("avx512_core_vnni", "u8:s8:f32", "VPDPBUSD"),
+            ("avx512_core_bf16", "bf16:bf16:f32", "VDPBF16PS"),
+            ("avx512_core_amx", "bf16:bf16:f32", "TDPBF16PS"),
+        )
+    ],
+)
+def test_the_peak_is_that_of_the_dot(
+    isa: str, types: str, instruction: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    picture = tmp_path / "roofline.svg"
+    words = ("--matmul", f"--isa={isa}", f"--dt={types}", f"--svg={picture}", "64x64:64x64")
+    data = json.loads(output_of(capsys, "--json", *words))
+    assert set(data["peaks"]) == {"FMA", instruction}
+    assert data["peaks"]["FMA"] == data["rates"]["fma_gflops"]
+    assert data["point"]["multiply_adds"][instruction] == 2 * 64**3
+    assert f"{instruction} peak" in output_of(capsys, *words)
+    assert f"{instruction} peak" in picture.read_text()
+
+
+@pytest.mark.isa("avx2")
+def test_weights_of_4_bits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "roofline of one core" in output_of(capsys, "--matmul", "--isa=avx2", "--dt=f32:u4:f32", "1x64:64x64")
+
+
 @pytest.mark.isa("avx2")
 def test_png(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")

@@ -144,3 +144,30 @@ def test_a_peak_that_a_result_exceeds_is_measured_again(monkeypatch: pytest.Monk
     reached = (0.0, 99.0, 101.0, 105.0, 110.0)
     assert [peak.fma_gflops("avx2", 1, reached=r) for r in reached] == [100.0, 100.0, 100.0, 120.0, 120.0]
     peak._best.cache_clear()
+
+
+def test_a_peak_of_another_multiply_add_only_rises(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+    found = iter((100.0, 90.0, 120.0, 50.0))
+
+    def measured(spec: peak.PeakSpec, threads: int) -> float:
+        asked.append((spec.isa, spec.instruction))
+        return next(found)
+
+    peak._best_of.cache_clear()
+    monkeypatch.setattr(peak, "_measured", measured)
+    monkeypatch.setattr(peak, "require_executable", lambda isa: None)
+    again = (False, False, True, True)
+    assert [peak.multiply_add_gflops("avx2", "VPMADDWD", again=a) for a in again] == [100.0, 100.0, 100.0, 120.0]
+    assert peak.multiply_add_gflops("avx2", "VPMULLD") == 50.0
+    assert asked == [("avx2", "VPMADDWD")] * 3 + [("avx2", "VPMULLD")]
+    peak._best_of.cache_clear()
+
+
+@pytest.mark.isa("avx2")
+def test_real_peaks_are_plausible() -> None:
+    assert 0 < peak.multiply_add_gflops("avx2", "VPMADDWD") < 10_000
+    with pytest.raises(Unimplemented, match="avx512_core_amx cannot be executed here"):
+        if "amx_tile" in cpu_features():
+            pytest.skip("this CPU has AMX")
+        peak.multiply_add_gflops("avx512_core_amx", "TDPBF16PS")
