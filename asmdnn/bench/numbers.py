@@ -18,7 +18,8 @@ NIBBLES = {dnn.s4: (-8, 7), dnn.u4: (0, 15)}
 EXACT_SUM = 2**24  # f32 holds every integer up to here
 LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
 # Of types that have not all of the larger ones; sums of products of those of 8 bits should be numbers of the type.
-LARGEST_INTEGERS = {dnn.f16: 2**11, **dict.fromkeys(FLOATS8, 2**2)}
+LARGEST_INTEGERS = {dnn.f16: 2**11, **dict.fromkeys((*FLOATS8, dnn.f4_e2m1), 2**2), dnn.nf4: 1}
+LARGEST_REALS = {dnn.f4_e2m1: 6}  # of tables, whose numbers all should come
 FACTORS = ("src", "weights")  # of sums of products
 
 
@@ -84,7 +85,8 @@ class TypedNumbers:
             largest = largest if exact else min(high, LARGEST_INTEGER)
             least, largest = max(-largest, low), min(largest, high)
         elif not exact:
-            return rounded(random.uniform(-1, 1, dims), dtype).astype(np.float32)
+            most = LARGEST_REALS.get(dtype, 1)
+            return rounded(random.uniform(-most, most, dims), dtype).astype(np.float32)
         else:
             largest = min(largest, LARGEST_INTEGERS.get(dtype, largest))
             least = -largest

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from asmdnn.bench.values import NAMED
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling
-from asmdnn.types import FLOATS8, DataType
+from asmdnn.types import CODED_FLOATS, FLOATS8, DataType
 
 TENSORS = ("src", "weights", "dst")
-BUILT = ("f32", "bf16", "f16", "s32", "s8", "u8", "s4", "u4")
-WITH_FLOATS8 = (*BUILT, *(dtype.name for dtype in FLOATS8))
+BUILT = ("f32", "bf16", "f16", "s32", "s8", "u8", "s4", "u4", *(dtype.name for dtype in FLOATS8))
+OF_MATRICES = (*BUILT, *(dtype.name for dtype in CODED_FLOATS))
 
 
 def types_of_tensors(word: str, built: Sequence[str] = BUILT) -> str:
@@ -24,8 +24,8 @@ def types_of_tensors(word: str, built: Sequence[str] = BUILT) -> str:
 
 
 def types_of_matrices(word: str) -> str:
-    """The same, which may be floats of 8 bits."""
-    return types_of_tensors(word, WITH_FLOATS8)
+    """The same, which may be floats of 4 bits."""
+    return types_of_tensors(word, OF_MATRICES)
 
 
 def older_types_of_tensors(word: str) -> str:

@@ -8,22 +8,43 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.definitions.rounding import FORMS
-from asmdnn.types import DATA_TYPES, FLOATS8, DataType, bf16, f8_e4m3, f8_e5m2, s4, u4
+from asmdnn.types import (
+    CODED_FLOATS,
+    DATA_TYPES,
+    FLOATS8,
+    PACKED_TYPES,
+    DataType,
+    bf16,
+    f4_e2m1,
+    f8_e4m3,
+    f8_e5m2,
+    nf4,
+    s4,
+)
 
 Array = npt.NDArray[Any]
 
 TYPES = ("f32", "bf16", "f16", "s32", "s8", "u8")  # that data are made of here
-NAMED = {**DATA_TYPES, s4.name: s4, u4.name: u4}  # the types by their names
+NAMED = {**DATA_TYPES, **PACKED_TYPES}  # the types by their names
 POISON_BYTE = 0x5A
 INTEGER_KINDS = "iu"
 NANS = {f8_e5m2: 0x7E, f8_e4m3: 0x7F}
 SPECIAL = {f8_e5m2: 0x7C, f8_e4m3: 0x7F}  # the byte of what is too large: infinity, or NaN
+MAGNITUDES = (0, 0.5, 1, 1.5, 2, 3, 4, 6)  # of f4_e2m1: OCP Microscaling Formats (MX) Specification 1.0, table 5
+TABLES: dict[DataType, Array] = {  # the numbers of codes; of nf4: Dettmers et al., QLoRA (2023), appendix E
+    f4_e2m1: np.array((*MAGNITUDES, *(-x for x in MAGNITUDES)), np.float32),
+    nf4: np.array((
+        -1, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+        -0.09105003625154495, 0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+        0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1,
+    ), np.float32),
+}  # fmt: skip
 LARGEST_S32 = 2147483520  # of f32 numbers, as docs/reorder.md has it
 
 
 def is_integer(dtype: DataType) -> bool:
     """Whether the numbers of a type are integers, and not floats whose bits are kept in some."""
-    return np.dtype(dtype.numpy).kind in INTEGER_KINDS and dtype not in (bf16, *FLOATS8)
+    return np.dtype(dtype.numpy).kind in INTEGER_KINDS and dtype not in (bf16, *FLOATS8, *CODED_FLOATS)
 
 
 @cache
@@ -44,18 +65,34 @@ def decoded_bytes(storage: Array, dtype: DataType) -> Array:
     return np.asarray(np.concatenate((found, -found)).astype(np.float32)[storage])
 
 
+def nearest(known: Array, values: Array) -> Array:
+    """Which of `known`, which ascends, is the nearest: of two, the one at an even place."""
+    middles = (known[:-1] + known[1:]) / 2
+    below, above = (np.searchsorted(middles, values, side) for side in ("left", "right"))  # they differ in the middle
+    return np.asarray(np.where(below % 2, above, below))
+
+
+def encoded_codes(values: Array, dtype: DataType) -> Array:
+    """Finite numbers as floats of 4 bits, a byte each, rounded to nearest even and saturated."""
+    doubles = np.asarray(values, np.float64)
+    if dtype == nf4:
+        return np.asarray(nearest(TABLES[nf4].astype(np.float64), doubles), np.uint8)
+    codes = nearest(np.array(MAGNITUDES), np.abs(doubles)) + len(MAGNITUDES) * np.signbit(doubles)
+    return np.asarray(codes, np.uint8)
+
+
 def encoded_bytes(values: Array, dtype: DataType) -> Array:
     """Numbers as floats of 8 bits, rounded to nearest even."""
-    known, size = magnitudes(dtype), np.abs(np.asarray(values, np.float64))
-    middles = (known[:-1] + known[1:]) / 2
-    below, above = (np.searchsorted(middles, size, side) for side in ("left", "right"))  # they differ in the middle
-    codes = np.where(below % 2, above, below)
+    size = np.abs(np.asarray(values, np.float64))
+    codes = nearest(magnitudes(dtype), size)
     codes = np.where(np.isnan(size), NANS[dtype], codes) + 0x80 * np.signbit(values)
     return np.asarray(codes, np.uint8)
 
 
 def decoded(storage: Array, dtype: DataType) -> Array:
-    """The numbers that elements of a data type are: floats of 8 bits and bf16 as float32, the others as they are."""
+    """The numbers that elements of a data type are: floats of 4 and 8 bits and bf16 as float32, others as they are."""
+    if dtype in CODED_FLOATS:
+        return np.asarray(TABLES[dtype][storage])
     if dtype in FLOATS8:
         return decoded_bytes(storage, dtype)
     if dtype != bf16:
@@ -64,7 +101,9 @@ def decoded(storage: Array, dtype: DataType) -> Array:
 
 
 def encoded(values: Array, dtype: DataType) -> Array:
-    """Numbers as elements of a data type: rounded to nearest even, integers saturated; of s4 and u4 as bytes."""
+    """Numbers as elements of a data type: rounded to nearest even, integers saturated; of 4 bits a byte each."""
+    if dtype in CODED_FLOATS:
+        return encoded_codes(values, dtype)
     if dtype in FLOATS8:
         return encoded_bytes(np.asarray(values), dtype)
     stored = np.dtype(np.int8 if dtype == s4 else dtype.numpy)

@@ -2,14 +2,14 @@
 
 NO_EFFECT are options that change nothing here.  NEUTRAL are options of oneDNN's attributes and descriptors that no
 driver here has, or not each: words that match ask for nothing, all others for what is not built yet.  Names are written
-with - where benchdnn has - or _.
+with - where benchdnn has - or _.  Of data types nf4 is this library's own.
 """
 
 from typing import Final
 
 ALL_DATA_TYPES: Final = frozenset(
     ("f64", "f32", "tf32", "f16", "bf16", "f8_e5m2", "f8_e4m3", "e8m0", "f4_e2m1", "f4_e3m0",
-     "s64", "s32", "s16", "s8", "s4", "u8", "u4", "boolean", "undef")
+     "s64", "s32", "s16", "s8", "s4", "u8", "u4", "boolean", "undef", "nf4")
 )  # fmt: skip
 DIRECTIONS: Final = ("FWD_B", "FWD_D", "FWD_I", "BWD_D", "BWD_W", "BWD_WB", "BWD_DW")
 

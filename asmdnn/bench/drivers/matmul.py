@@ -80,8 +80,8 @@ DRIVER = Driver(
                           "undef: no bias (default), or f32, s32, ..."),
         "attr-scales": scaled_options(("wei",))["attr-scales"],
         **zero_points_option(with_weights=True),
-        "dt": Option("dt", types_of_matrices, "data types of src, weights and dst: f32 (default), u8:s8:f32, "
-                     "f8_e4m3:f8_e4m3:bf16, ...", True),
+        "dt": Option("dt", types_of_matrices, "data types of src, weights and dst: f32 (default), u8:s8:f32, f8_e4m3, "
+                     "f32:nf4:f32, ...", True),
         "bia-mask": Option("bia_mask", number(0), "dims that the bias has, as bits: 2 (default) is one a column", True),
         "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
                           show_strides),
