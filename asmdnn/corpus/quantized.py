@@ -114,6 +114,14 @@ def coded(isa: str) -> Iterator[UnpackedProductSpec]:
             )  # fmt: skip
 
 
+def unscaled(isa: str) -> Iterator[UnpackedProductSpec]:
+    """Zero points that come without scales: of sums of groups and of elements, in panels and in rows of scales."""
+    for spec in coded(isa):
+        if spec.offsets:
+            yield replace(spec, unscaled=True)
+            yield replace(spec, unscaled=True, bits=8, in_order=False, scales_row_bytes=0)
+
+
 def tables(isa: str) -> Iterator[UnpackedProductSpec]:
     """Nibbles that are numbers of floats, in both orders, of as many rows as leave the fewest registers."""
     lanes = lanes_of(isa)
@@ -129,7 +137,7 @@ def tables(isa: str) -> Iterator[UnpackedProductSpec]:
 
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels("quantize", rows=rows),
-    **of_levels("unpacked", products=unpacked, coded=coded, tables=tables, as_many=as_many),
+    **of_levels("unpacked", products=unpacked, coded=coded, unscaled=unscaled, tables=tables, as_many=as_many),
     **{f"nibbles-{isa}": partial(products, isa.name) for isa in DOTS},
     **{f"octets-{isa}": partial(octets, isa.name) for isa in DOTS},
 }

@@ -145,3 +145,54 @@ def test_what_is_refused() -> None:
     by_groups: dict[str, Any] = {"scales": {"weights": 3}, "groups": {"weights": (32, 1)}}
     assert "which do not divide k, 80" in refused(k=80, **by_groups)
     assert "for more than 2 dims" in refused(scales={"src": 4, "weights": 3}, groups=by_groups["groups"])
+
+
+@pytest.mark.parametrize("isa", [pytest.param(x, marks=pytest.mark.isa(x)) for x in ("avx2", "avx512_core")])
+@pytest.mark.parametrize("mask", [0, 2, 3])
+@pytest.mark.parametrize("rows", [1, 2, 3, 9, 10, 13])
+def test_sums_are_exact_while_f32_has_them(isa: str, rows: int, mask: int) -> None:
+    """Of 2,048 products of large bytes by weights near their zero points: what is summed before zero points are
+    subtracted needs 25 bits, and the sums themselves need 20.  Scales are powers of two, so dst is exact."""
+    random, (k, n, group) = np.random.default_rng(rows), (2048, 70, 256)
+    x = random.integers(253, 255, (rows, k), endpoint=True).astype(np.uint8)
+    w = random.integers(253, 255, (k, n), endpoint=True).astype(np.uint8)
+    points = BytesCase.part(random.integers(252, 253, (k // group, n), endpoint=True).astype(np.int32), mask)
+    scales = BytesCase.part(np.full((k // group, n), 0.25, np.float32), mask)
+    attr = dnn.Attr(
+        scales={"weights": mask}, zero_points={"weights": mask}, groups={"weights": (group, 1)} if mask == 3 else {}
+    )
+    descs = (dnn.MemoryDesc((rows, k), dnn.u8, "ab"), dnn.MemoryDesc((k, n), dnn.u8, "ab"))
+    desc = dnn.MatMul(*descs, dnn.MemoryDesc((rows, n), dnn.f32, "ab"))
+    pd = proved_desc(desc, attr, dnn.Engine(isa=isa, threads=1, machine="zen3"))
+    assert pd.implementation == f"reorder+unpacking:{isa}"
+    arrays = {"src": x, "weights": w, "weights_scales": scales.ravel(), "weights_zero_points": points.ravel()}
+    memories = {name: dnn.Memory.from_array(array) for name, array in arrays.items()}
+    memories["dst"] = dnn.Memory(pd.plan.tensors["dst"])
+    dnn.Primitive(pd).execute(**memories)
+    spread = np.repeat(np.broadcast_to(points, (k // group, n)), group, 0)
+    exact = x.astype(np.int64) @ (w.astype(np.int64) - spread)
+    assert 2**18 < np.abs(exact).max() < 2**24 < group * 255 * 255 + np.abs(exact).max()
+    np.testing.assert_array_equal(memories["dst"].numpy(), exact / 4)
+
+
+@pytest.mark.parametrize("isa", [pytest.param(x, marks=pytest.mark.isa(x)) for x in ("avx2", "avx512_core")])
+@pytest.mark.parametrize("weights", [dnn.u8, dnn.u4, dnn.s4], ids=str)
+@pytest.mark.parametrize("rows", [1, 2])
+def test_weights_that_are_zero_points_are_zeros(isa: str, rows: int, weights: dnn.DataType) -> None:
+    """Of one or two rows, whatever their scales: src of whole numbers."""
+    random, (k, n, group) = np.random.default_rng(3), (128, 40, 32)
+    values = np.repeat(random.integers(-8 if weights == dnn.s4 else 0, 7, (k // group, n), endpoint=True), group, 0)
+    stored = values.astype(np.int8 if weights == dnn.s4 else np.uint8)
+    x = random.integers(-99, 99, (rows, k)).astype(np.float32)
+    scales = random.uniform(-2, 2, (k // group, n)).astype(np.float32)
+    attr = dnn.Attr(scales={"weights": 3}, zero_points={"weights": 3}, groups={"weights": (group, 1)})
+    desc = dnn.MatMul(dnn.MemoryDesc((rows, k), dnn.f32, "ab"), dnn.MemoryDesc((k, n), weights, "any"),
+                      dnn.MemoryDesc((rows, n), dnn.f32, "ab"))  # fmt: skip
+    pd = proved_desc(desc, attr, dnn.Engine(isa=isa, threads=1, machine="zen3"))
+    memories = {
+        "src": dnn.Memory.from_array(x), "weights": dnn.Memory.from_numpy(stored, pd.plan.tensors["weights"]),
+        "weights_scales": dnn.Memory.from_array(scales.ravel()), "dst": dnn.Memory(pd.plan.tensors["dst"]),
+        "weights_zero_points": dnn.Memory.from_array(values[::group].astype(np.int32).ravel()),
+    }  # fmt: skip
+    dnn.Primitive(pd).execute(**memories)
+    assert not memories["dst"].numpy().any()

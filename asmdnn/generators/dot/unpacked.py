@@ -1,6 +1,7 @@
 """Rows of f32 times a panel of nibbles or bytes, which become f32 in registers, with a scale for each group of k:
 
     dst = after(sum over k of src * (scales * weights - offsets)),   offsets = scales * zero_point without the argument
+    dst = after(sum over k of src * scales * (weights - offsets))    unscaled
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
@@ -13,8 +14,9 @@
 | then ..    | f32[rows, columns]         | operands of after, each laid out as its Operand says |
 
 One or two rows wait for weights, so there a group is multiplied as it is, and its sum scaled: scales * (sum of src *
-weights) - offsets * (sum of src).  More rows share what scales every element.  With `as_many` a few rows are summed as
-more are, so that their bits are the same.
+weights) - offsets * (sum of src).  More rows share what scales every element.  Unscaled, zero points are subtracted
+first, from the sum of a group or from an element: exactly, where these are small whole numbers.  With `as_many` a few
+rows are summed as more are, so that their bits are the same.
 """
 
 from typing import Final
@@ -47,7 +49,7 @@ class UnpackedProductSpec(PanelProduct):
     """Everything that the bytes of such a kernel depend on.  columns: of the first `vectors` of a panel, those that
     dst has.  bits: of an element of weights, 4 or 8.  signed: in two's complement.  in_order: nibbles of 8 k as they
     come.  scales_row_bytes: 0 in panels.  table: what nibbles are numbers of, "f4_e2m1" or "nf4".  as_many: of one or
-    two rows alone."""
+    two rows alone.  unscaled: of offsets, which are zero points."""
 
     isa: str
     rows: int
@@ -67,6 +69,7 @@ class UnpackedProductSpec(PanelProduct):
     scales_row_bytes: int = 0
     table: str = ""
     as_many: bool = False
+    unscaled: bool = False
 
     @property
     def name(self) -> str:
@@ -202,8 +205,10 @@ class SumsOfGroups(UnpackedProductCode):
                 scales, *offsets = (mem(at, j * v.bytes, size=v.bytes) for at in self.pointers[SCALES:])
                 if spec.zero_point:
                     asm.VSUBPS(x, x, of_src)
+                for shift in offsets * spec.unscaled:
+                    asm.VFNMADD231PS(x, of_src, shift)
                 v.fma(total, x, scales)
-                for shift in offsets:
+                for shift in offsets * (not spec.unscaled):
                     asm.VFNMADD231PS(total, of_src, shift)
 
     def sum_src(self, r: int, total: Register) -> None:
@@ -245,7 +250,9 @@ class ScaledWeights(UnpackedProductCode):
         self.steps(self.sums)
 
     def scale(self, j: int) -> None:
-        if self.spec.is_shifted:
+        if self.spec.unscaled:
+            self.v.asm.VSUBPS(self.number, self.number, self.shifts[j])
+        elif self.spec.is_shifted:
             self.v.asm.VFMSUB213PS(self.number, self.scales[j], self.shifts[j])
-        else:
-            self.v.mul(self.number, self.number, self.scales[j])
+            return
+        self.v.mul(self.number, self.number, self.scales[j])

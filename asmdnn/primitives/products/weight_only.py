@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.dot.quantized import panel_columns
-from asmdnn.generators.dot.unpacked import UnpackedProductSpec
+from asmdnn.generators.dot.unpacked import ROWS_BY_GROUPS, UnpackedProductSpec
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -66,13 +66,14 @@ def plan(desc: MatMul, attr: Attr, engine: Engine) -> Plan:
     if desc.dst.nelems():
         plain_scales = numbers.scales == BOTH_DIMS and n % columns == 0
         if not plain_scales:
-            assembly.scratch["scales"] = panels.size_bytes
             add_scales(assembly, numbers.scales, panels)
-        if points is not None:
-            assembly.scratch["offsets"] = panels.size_bytes
-            add_offsets(assembly, numbers, panels, engine, plain_scales)
         inside = {**tensors.inside, **({"offsets": panels} if points else {})}
-        CodedPlan(inner, chain, inside, isa, assembly).of(desc.weights.dtype, plain_scales).add()
+        products = CodedPlan(inner, chain, inside, isa, assembly).of(desc.weights.dtype, plain_scales)
+        if numbers.points is not None and products.unscaled:
+            spread(assembly, (POINTS, s32, numbers.points), "offsets", panels)
+        elif numbers.points is not None:
+            add_offsets(assembly, numbers, panels, engine, plain_scales)
+        products.add()
     found = Tensors({**tensors.passed, **arguments}, {**tensors.inside, **arguments})
     made = finished(NAME, CodedPlan(inner, chain, found.inside, isa, assembly), found, engine)
     return with_packing(made, desc.weights, engine)
@@ -94,9 +95,22 @@ def with_packing(plan: Plan, weights: MemoryDesc, engine: Engine) -> Plan:
 
 
 class CodedPlan(UnpackedPlan):
-    """Of weights that are signed or not, nibbles in the order of k."""
+    """Of weights that are signed or not, nibbles in the order of k.
+
+    unscaled: zero points come as they are, not times scales, which costs nothing where sums of groups are scaled: those
+    of integers are exact then, whatever the scales.  For every element it would cost an instruction, up to 10% of the
+    time of 3 to 8 rows (Zen 4).  So with zero points the last rows of many are never summed by groups.
+    """
 
     signed, table = False, ""
+
+    def as_many(self, rows: int) -> bool:
+        is_rest = self.has_offsets and rows <= ROWS_BY_GROUPS < self.m
+        return is_rest or super().as_many(rows)
+
+    @property
+    def unscaled(self) -> bool:
+        return self.has_offsets and self.m <= ROWS_BY_GROUPS and not self.as_many(self.m)
 
     def of(self, weights: DataType, plain_scales: bool) -> "CodedPlan":
         self.signed, self.plain_scales = weights in (s4, s8), plain_scales
@@ -107,7 +121,7 @@ class CodedPlan(UnpackedPlan):
     def spec(self, tile: PanelTile) -> UnpackedProductSpec:
         row_bytes = F32_BYTES * self.n if self.plain_scales else 0
         spec = replace(super().spec(tile), signed=self.signed, in_order=True, table=self.table)
-        return replace(spec, scales_row_bytes=row_bytes)
+        return replace(spec, scales_row_bytes=row_bytes, unscaled=self.unscaled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +216,16 @@ def tensors_of(desc: MatMul, chain: Chain, panels: MemoryDesc) -> Tensors:
 def add_scales(assembly: Assembly, mask: int | None, panels: MemoryDesc) -> None:
     """Scales of a mask for every group of kernels; 1 if there are none."""
     source = SCALES if mask is not None else assembly.constant("one", np.array([ONE_TWICE], np.int64))
+    spread(assembly, (source, f32, mask or COMMON), "scales", panels)
+
+
+def spread(assembly: Assembly, numbers: tuple[str, DataType, int], room: str, panels: MemoryDesc) -> None:
+    """Numbers, of a buffer, a type and a mask, as f32 for every group of kernels."""
+    source, dtype, mask = numbers
     _, columns = panels.dims
-    strides = {BOTH_DIMS: (columns, 1), COLUMNS: (0, 1)}.get(mask or COMMON, (0, 0))
-    add_reorder(assembly, Reordering(source, MemoryDesc(panels.dims, f32, strides=strides), "scales", panels))
+    strides = {BOTH_DIMS: (columns, 1), COLUMNS: (0, 1)}.get(mask, (0, 0))
+    assembly.scratch[room] = panels.size_bytes
+    add_reorder(assembly, Reordering(source, MemoryDesc(panels.dims, dtype, strides=strides), room, panels))
 
 
 def add_offsets(
@@ -212,6 +233,7 @@ def add_offsets(
 ) -> None:
     """Scales times zero points."""
     assert numbers.points is not None
+    assembly.scratch["offsets"] = panels.size_bytes
     points = MemoryDesc(shape_of(numbers.points, panels.dims), s32, "ab")
     scales = MemoryDesc(panels.dims, f32, "ab") if plain_scales else panels
     made = binary.plan(BinaryForward("mul", scales, points, panels), Attr(), engine)

@@ -108,6 +108,7 @@ def unpacked_case(spec: UnpackedProductSpec, random: np.random.Generator, intege
         for name, step in zip(("scales", *["offsets"] * spec.offsets), steps, strict=False)
     ]
     scales, shift = table[0], table[1] if spec.offsets else table[0] * spec.zero_point
+    shift = shift * scales if spec.unscaled else shift
     weights = (numbers * scales - shift).reshape(spec.depth, columns)
     sizes = (np.abs(numbers * scales) + np.abs(shift)).reshape(spec.depth, columns)
     size, results = 0.0, []
