@@ -124,8 +124,8 @@ def test_words_of_a_case_repeat_its_numbers(words: str) -> None:
 @pytest.mark.parametrize(
     ("words", "lacks"),
     [
-        (f"--conv --dt=f8_e5m2:f8_e5m2:f32 {CONV}", "f8_e5m2 is not built yet, only f32"),
-        (f"--conv --cfg=f8_e5m2 {CONV}", "--cfg=f8_e5m2: f8_e5m2 is not built yet"),
+        (f"--conv --dt=f4_e3m0:f4_e3m0:f32 {CONV}", "f4_e3m0 is not built yet, only f32"),
+        (f"--conv --cfg=f4_e3m0 {CONV}", "--cfg=f4_e3m0: f4_e3m0 is not built yet"),
         (f"--conv --dir=BWD_DW {CONV}", "--dir=BWD_DW: BWD_DW is not built yet, only FWD_B, FWD_D, FWD_I, BWD_D"),
         (f"--conv --bia-dt=f64 {CONV}", "--bia-dt=f64: f64 is not built yet, only f32"),
         (f"--conv --attr-post-ops=sum:0.5:1:s8 {CONV}", "has 'sum:0.5:1:s8' of type s8"),
@@ -152,7 +152,7 @@ def test_words_of_a_case_repeat_its_numbers(words: str) -> None:
         ("--rnn --alg=LBR_AUGRU sic4", "--alg=LBR_AUGRU: LBR_AUGRU is not built yet"),
         ("--reorder --oflag=s8s8_comp:1+zp_comp:1 2x3", "zp_comp is not built yet"),
         ("--reorder --attr-post-ops=sum:1:3 2x3", "a zero point of the sum is not built yet"),
-        ("--reorder --sdt=f8_e5m2 2x3", "f8_e5m2 is not built yet"),
+        ("--reorder --sdt=f4_e3m0 2x3", "f4_e3m0 is not built yet"),
         ("--sdpa --dt=s8:f32:f32:f32 1x1x2x3:1x1x3x4:1x1x4x3", "s8 is not built yet, only f32, bf16, f16"),
         ("--lnorm --dt=s8 2x3", "--dt=s8: s8 is not built yet, only f32, bf16, f16"),
         ("--pool --dt=s8:u8 ic4ih8kh3", "--dt=s8:u8: s8:u8 is not built yet"),
@@ -215,7 +215,7 @@ def test_winograd_asked_for_where_it_does_not_apply() -> None:
 
 
 def test_what_is_missing_counts_by_combination() -> None:
-    found = cases(f"--conv --dt=f32,f8_e5m2,f64:f64:f64 --attr-post-ops=,add:s8:per_oc --attr-dropout=,0.5 {CONV}")
+    found = cases(f"--conv --dt=f32,f4_e3m0,f64:f64:f64 --attr-post-ops=,add:s8:per_oc --attr-dropout=,0.5 {CONV}")
     assert len(found) == 12
     assert [case for case in found if not case.settings.unbuilt] == cases(
         f"--conv --attr-post-ops=,add:s8:per_oc {CONV}"
@@ -250,7 +250,7 @@ def run_file(tmp_path: Path, text: str, *words: str) -> int:
 def test_a_line_that_cannot_be_read_is_reported_and_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = (
         f'--frobnicate=1\n--alg=fft\n{CONV}\n--reset\nic3oc4\n{CONV} n"open\n--batch=none\n--dt=f32,f31\n{CONV}\n'
-        "--dt=f64,f8_e5m2 ic4ih8oc4kh3\n--reset --dtag=abc ic5ih8oc4kh3"
+        "--dt=f64,f4_e3m0 ic4ih8oc4kh3\n--reset --dtag=abc ic5ih8oc4kh3"
     )
     assert run_file(tmp_path, text, "--json=-") == 1
     records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -274,7 +274,7 @@ def test_a_line_that_cannot_be_read_is_reported_and_skipped(tmp_path: Path, caps
 
 
 def test_only_what_is_wrong_makes_a_run_of_files_fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_file(tmp_path, f"--dt=f8_e5m2,f32 {CONV}\n--zeropad 2x3\n--engine=gpu --eltwise 2x3", "--conv") == 0
+    assert run_file(tmp_path, f"--dt=f4_e3m0,f32 {CONV}\n--zeropad 2x3\n--engine=gpu --eltwise 2x3", "--conv") == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == "tests:4 passed:1 skipped:1 mistrusted:0 unimplemented:2 invalid_arguments:0 failed:0 listed:0"
 

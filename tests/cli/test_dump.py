@@ -162,7 +162,7 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         (("--output=OUT", "--json=x", PROBLEM), "dump: --json=x is not an option here"),
         (("--output=OUT", "--colour=x", PROBLEM), "--colour=x: no such option"),
         (("--output=OUT", "--stag=nchwx", PROBLEM), "nchwx"),
-        (("--output=OUT", "--dt=f8_e5m2", PROBLEM), "f8_e5m2 is not built yet, only f32"),
+        (("--output=OUT", "--dt=f4_e3m0", PROBLEM), "f4_e3m0 is not built yet, only f32"),
         (("--output=FILE", PROBLEM), "cannot be written: File exists"),
         (("--output=FILE/sub", "--all-specs"), "/file/sub cannot be written: Not a directory"),
         (("--output=/proc/nothing", PROBLEM), "--output=/proc/nothing cannot be written: No such file or directory"),

@@ -75,7 +75,7 @@ def test_colours_only_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypa
         (("--isa=avx2",), "explain: takes one problem, 0 are given"),
         ((PROBLEM, PROBLEM), "explain: takes one problem, 2 are given"),
         (("--batch=resnet_50",), "explain: takes one problem, 20 are given"),
-        (("--dt=f8_e5m2", PROBLEM), "f8_e5m2 is not built yet, only f32"),
+        (("--dt=f4_e3m0", PROBLEM), "f4_e3m0 is not built yet, only f32"),
         (("--stag=nchwx", PROBLEM), "nchwx"),
         (("--html=/nonexistent/page.html", PROBLEM), "--html=/nonexistent/page.html cannot be written: No such file"),
         (("--html", PROBLEM), "explain: --html needs a value"),
