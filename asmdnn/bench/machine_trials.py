@@ -42,7 +42,9 @@ _LARGE_PIXELS: Final = (
     "--conv --dir=FWD_I --stag=axb --dtag=axb mb4ic192ih56oc32oh56kh1 mb1ic256ih56oc64oh56kh1 mb4ic512ih28oc128oh28kh1"
 )
 _STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
-_LARGE_PARTS: Final = "--deconv --dir=FWD_I mb1ic64ih184iw320oc64oh368ow640kh2kw2sh2sw2ph0pw0 mb2ic64ih160oc64oh320kh2sh2"
+_LARGE_PARTS: Final = (
+    "--deconv --dir=FWD_I mb1ic64ih184iw320oc64oh368ow640kh2kw2sh2sw2ph0pw0 mb2ic64ih160oc64oh320kh2sh2"
+)
 _GROUPS_OF_16: Final = "--conv --dir=FWD_I g32mb1ic512ih28oc512oh14kh3sh2ph1 g32mb1ic1024ih14oc1024oh7kh3sh2ph1"
 _GROUPS_OF_8: Final = "--conv --dir=FWD_I g32mb1ic256ih56oc256oh28kh3sh2ph1 g32mb1ic256ih28oc256oh14kh3sh2ph1"
 _HALF_VECTORS: Final = "--conv --dir=FWD_I mb1ic64ih56oc8oh56kh3ph1 mb1ic144ih56oc24oh56kh1 mb1ic240ih28oc40oh28kh1"

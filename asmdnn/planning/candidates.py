@@ -38,7 +38,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "convolution.far_pixels_l2": (0.5, 1e9),
         "convolution.strided_ahead_bytes": (MB, 8 * MB, 1 << 40),
         "convolution.held_strided_bytes": (16 * MB, 1 << 40),
-        "convolution.part_turns": (1, 16, 64),
+        "convolution.part_turns": (1, 16, 32, 64),
         "convolution.rows_of_whole": (False, True),
         "convolution.narrow_cost": (0.58, 1.0),
         "convolution.narrow_groups": (False, True),
