@@ -117,7 +117,7 @@ ZEN4: Final = Tuning(
         strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.18x, 512 to 256 at 28x28 1.11x; one: 1.01x
         rows_of_whole=False,  # groups of 16 with strides 1.03 to 1.16x, of 7x7 1.09 to 1.15x
         narrow_cost=0.58,  # 8 channels 1.3 to 1.7x, 24 1.2 to 1.4x, 40 1.0 to 1.15x; 56 and 72 would be 0.94 to 1.03x
-        part_turns=32,  # 64 channels to 368x640 with stride 2 1.10x, two threads 1.05x; two images to 320x320 1.12, 1.16x
+        part_turns=32,  # 64 channels to 368x640 with stride 2 1.10x, two threads 1.05x; 2 images to 320x320 1.12, 1.16x
         narrow_groups=True,  # 3x3 with strides, 256 channels at 56x56 1.16x, at 14x14 1.09x, 8 images at 20x20 1.22x
     ),
     # 16 rows times 1024x1024 1.34x (median 1.30), 1024x4096 1.15x (1.19), 3072x768 1.16x (1.17).  64 rows by them
