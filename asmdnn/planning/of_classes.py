@@ -125,8 +125,8 @@ ZEN4: Final = Tuning(
     products=ProductTuning(
         tiles_elements=FEW_BY_TILES,
         block_least_rows=17,
-        # With lines of dst prefetched f32 of k 64 to 512 1.05 to 1.31x, u8 to f32 1.1 to 1.9x, bf16 1.0 to 1.1x; 48
-        # others of 64 to 4096 rows, and k to 3072, 0.95 to 1.08x.
+        # With lines of dst prefetched f32 of k 64 to 512 1.05 to 1.31x, u8 to f32 1.1 to 1.9x, bf16 1.0 to 1.1x; 44
+        # others of 64 to 4096 rows, and k to 3072, 0.94 to 1.11x.
         far_dst_l2=1.0,
         dst_ahead_l2=1.0,
         # 3136x1280x16 1.2x (bf16 1.6x, u8 1.5x), batches of 384x16 1.35x, 4096x576x32 1.05x (1.4x), of 128 columns and
