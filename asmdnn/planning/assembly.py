@@ -53,7 +53,7 @@ class Assembly:
         for name, size in plan.scratch_bytes.items():
             other = self.scratch.get(name, size)
             if size < other:
-                places[name] = View(name, size_bytes=size)
+                places.setdefault(name, View(name, size_bytes=size))
             elif other < size:
                 self.phases = [phase.on({name: View(name, size_bytes=other)}) for phase in self.phases]
             self.scratch[name] = max(size, other)
