@@ -41,6 +41,10 @@ _SOME_IMAGES: Final = "--conv --dir=FWD_I mb2ic64ih56oc256oh56kh1 mb4ic64ih56oc6
 _LARGE_PIXELS: Final = (
     "--conv --dir=FWD_I --stag=axb --dtag=axb mb4ic192ih56oc32oh56kh1 mb1ic256ih56oc64oh56kh1 mb4ic512ih28oc128oh28kh1"
 )
+_FAR_PIXELS: Final = (
+    "--conv --dir=FWD_I --stag=axb --dtag=axb mb2ic3ih56oc160oh56kh3ph1 mb1ic16ih160oc64oh160kh1 "
+    "mb8ic128ih28oc512oh28kh1"
+)
 _STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
 _LARGE_PARTS: Final = (
     "--deconv --dir=FWD_I mb1ic64ih184iw320oc64oh368ow640kh2kw2sh2sw2ph0pw0 mb2ic64ih160oc64oh320kh2sh2"
@@ -94,6 +98,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "convolution.src_ahead_bytes": _trial(_MANY_IMAGES),
         "convolution.held_ahead_bytes": _trial(_SOME_IMAGES),
         "convolution.far_pixels_l2": _trial(_LARGE_PIXELS),
+        "convolution.dst_ahead_l2": _trial(_FAR_PIXELS),
         "convolution.strided_ahead_bytes": _trial(_STRIDES),
         "convolution.held_strided_bytes": _trial(_STRIDES),
         "convolution.part_turns": _trial(_LARGE_PARTS),

@@ -122,6 +122,7 @@ def prefetching(isa: str) -> Iterator[ConvTileSpec]:
         yield blocked(isa, 2, 2, run, prefetch_lines=lines)
     for pixels, run in ((5, 8), (1, 2)):  # of the source: several lines, and one
         yield blocked(isa, pixels, 2, run, src_prefetch_bytes=32 * pixels, prefetch_lines=1)
+        yield plain(isa, pixels, 2 * LANES[isa] - 1, run, prefetches_dst=True)
 
 
 def distances(isa: str) -> Iterator[ConvTileSpec]:

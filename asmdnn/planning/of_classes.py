@@ -80,9 +80,7 @@ ZEN5: Final = Tuning(
         part_turns=64,  # 64 channels to 368x640 with stride 2 1.27x, in 4 and 16 turns 1.15 and 1.21x; U-Net 1.05x
     ),
     # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x; the last two are not timed
-    products=ProductTuning(
-        tiles_elements=FEW_BY_TILES, block_least_rows=128, along_rows_l2=0.125, dst_ahead_l2=1e9
-    ),
+    products=ProductTuning(tiles_elements=FEW_BY_TILES, block_least_rows=128, along_rows_l2=0.125, dst_ahead_l2=1e9),
     reduction=PIECES_OF_ROWS,
     moves=MoveTuning(
         # VPERMT2PS takes 0.5 cycles, an unpack 0.25, and loads of zmm cross lines or come from L2 again: groups of 2, 3
@@ -114,6 +112,9 @@ ZEN4: Final = Tuning(
         # f32 192 to 64 and 32 channels at 56x56, 4 images, 1.18 and 1.35x (bf16 1.21, 1.14x), 256 to 64 at 56x56 1.2x
         # (1.1x), 144 to 24 1.25x; u8 1.0 to 1.06x, strides 1.0 to 1.04x.
         far_pixels_l2=0.5,
+        # 3 to 320 channels at 80x80, 4 images, f32 1.2x, bf16 1.46x, u8 to f32 1.18x (two threads 0.98, 1.4x), 16 to 64
+        # at 160x160 f32 1.18x, u8 to f32 1.32x, 128 to 512 at 28x28 1.03, 1.22x; 60 others 0.97 to 1.3x, median 1.01x.
+        dst_ahead_l2=0.5,
         strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.18x, 512 to 256 at 28x28 1.11x; one: 1.01x
         rows_of_whole=False,  # groups of 16 with strides 1.03 to 1.16x, of 7x7 1.09 to 1.15x
         narrow_cost=0.58,  # 8 channels 1.3 to 1.7x, 24 1.2 to 1.4x, 40 1.0 to 1.15x; 56 and 72 would be 0.94 to 1.03x

@@ -55,6 +55,23 @@ def test_lines_of_a_strided_source() -> None:
     assert sorted(int(match[1]) for match in found) == [4096 + at for at in apart]
 
 
+DST_AHEAD = tuple(spec for spec in CONVOLUTIONS if spec.prefetches_dst)
+LINE_OF_DST = re.compile(r"prefetcht0 .*\[\w+(?:\+(\d+))?\]")
+
+
+@by_name(DST_AHEAD)
+def test_lines_of_dst(spec: ConvTileSpec) -> None:
+    """Those that the tile will write, each once, before its first multiply."""
+    listing = code_of(spec).listing
+    assert listing is not None
+    found = [int(match[1] or 0) for line in listing if (match := LINE_OF_DST.fullmatch(line.text))]
+    written = {at // LINE_BYTES for r in spec.footprint().writes for at in range(r.begin_bytes, r.end_bytes)}
+    assert len(found) == len(set(found)) and {at // LINE_BYTES for at in found} <= written
+    assert len(found) >= len(spec.src_pixel_bytes)
+    first = next(i for i, line in enumerate(listing) if "fmadd" in line.text or "vmul" in line.text)
+    assert all(i < first for i, line in enumerate(listing) if LINE_OF_DST.fullmatch(line.text))
+
+
 APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.tile.prefetch_step_bytes)
 
 

@@ -53,6 +53,9 @@ POINTWISE = dnn.ConvolutionForward(
 PIXELS = dnn.ConvolutionForward(
     desc((1, 64, 9, 9), "acdb"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 9, 9), "acdb")
 )
+FAR_PIXELS = dnn.ConvolutionForward(
+    desc((1, 8, 9, 9), "acdb"), desc((64, 8, 1, 1), "any"), dst=desc((1, 64, 9, 9), "acdb")
+)
 DEPTHWISE = dnn.ConvolutionForward(
     desc((1, 16, 9, 9), "any"), desc((16, 1, 1, 3, 3), "any"), dst=desc((1, 16, 7, 7), "any")
 )
@@ -81,6 +84,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"src_ahead_bytes": 1}, POINTWISE),
     ("convolution", {"held_ahead_bytes": 1}, POINTWISE),
     ("convolution", {"far_pixels_l2": 0.001}, PIXELS),
+    ("convolution", {"dst_ahead_l2": 0.001}, FAR_PIXELS),
     ("convolution", {"strided_ahead_bytes": 1}, STRIDED),
     ("convolution", {"held_strided_bytes": 1}, STRIDED),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),

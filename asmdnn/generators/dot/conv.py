@@ -25,6 +25,7 @@ multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al
 """
 
 from collections.abc import Callable, Hashable
+from itertools import groupby
 from typing import Any
 
 from asmdnn.generators.dot.conv_shape import BIAS, DST
@@ -35,6 +36,7 @@ from asmdnn.generators.dot.matmul_shape import Bias
 from asmdnn.generators.dot.prologue import load_bias, load_starts, start_tile
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import Dot, dot_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -50,6 +52,8 @@ class ConvTileSpec(ConvTile):
         """Emit the kernel: void kernel(const int64 *frame), of 6 arguments and one for each operand of post-ops."""
         v = vector_of(self.isa, asm)
         acc = v.registers.take("acc", len(self.src_pixel_bytes), self.vectors)
+        if self.prefetches_dst:
+            prefetch_dst(self, v)
         start_accumulators(self, v, acc)
         dot = dot_of(self.types, self.isa, v)
         with dot.ready():
@@ -105,6 +109,23 @@ def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit, key: Hashable) -> None
                 asm.MOV(dst, mem(asm.frame, 8 * spec.place_in_dst(j + 1)[0]))
             elif j + 1 < spec.vectors:
                 asm.ADD(dst, spec.dst_vector_bytes)
+    asm.gp.free(dst)
+
+
+def prefetch_dst(spec: ConvTileSpec, v: Vector) -> None:
+    """Lines that come from beyond L2 one after another would have the next tile's stores wait."""
+    asm = v.asm
+    asm.role("prefetch dst")
+    dst = asm.gp.take("dst")
+    places = {
+        (spec.place_in_dst(j)[0], (spec.place_in_dst(j)[1] + p * spec.dst_pixel_bytes) // LINE_BYTES * LINE_BYTES)
+        for j in range(spec.vectors)
+        for p in range(len(spec.src_pixel_bytes))
+    }
+    for argument, group in groupby(sorted(places), key=lambda place: place[0]):
+        asm.MOV(dst, mem(asm.frame, 8 * argument))
+        for _, place in group:
+            asm.PREFETCHT0(mem(dst, place))
     asm.gp.free(dst)
 
 

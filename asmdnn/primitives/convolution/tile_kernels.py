@@ -6,6 +6,7 @@ import numpy as np
 
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.isa.dot import dot_class
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import Depth
@@ -104,6 +105,7 @@ class TileKernels:
             post_ops=depth.post_ops,
             prefetch_lines=self.lines,
             src_prefetch_bytes=self.src_prefetch_bytes(pattern),
+            prefetches_dst=self.prefetches_dst,
             types=g.types,
             dst=self.result(depth),
             operand_types=self.types.operands if depth.post_ops else (),
@@ -115,6 +117,13 @@ class TileKernels:
         """What a tile stores, where that is not its sums, which partial sums are, nor f32 after post-ops."""
         plain = f32 if depth.post_ops else self.g.types.sums
         return self.types.dst if depth.end == self.steps and self.types.dst != plain else None
+
+    @property
+    def prefetches_dst(self) -> bool:
+        """Whether dst comes from so far that stores would wait for its lines: tiles write a few of each pixel, so that
+        the CPU makes no stream of them."""
+        g, far = self.g, self.engine.tuning.convolution.dst_ahead_l2 * self.engine.l2_bytes
+        return g.dst.pixel_bytes > 2 * LINE_BYTES and g.mb * g.dst.image_bytes >= far
 
     def src_prefetch_bytes(self, pattern: Pattern) -> int:
         """How far after a tile the source lies that is worth to be prefetched with it: where channels are in blocks, a
