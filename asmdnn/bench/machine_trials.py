@@ -45,6 +45,10 @@ _FAR_PIXELS: Final = (
     "--conv --dir=FWD_I --stag=axb --dtag=axb mb2ic3ih56oc160oh56kh3ph1 mb1ic16ih160oc64oh160kh1 "
     "mb8ic128ih28oc512oh28kh1"
 )
+_FAR_ROWS: Final = (
+    "--conv --dir=FWD_I --stag=axb --dtag=axb g144mb4ic144ih56oc144oh56kh3ph1 g96mb2ic96ih112oc96oh56kh3sh2ph1 "
+    "g320mb1ic320ih80oc320oh80kh3ph1"
+)
 _STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
 _LARGE_PARTS: Final = (
     "--deconv --dir=FWD_I mb1ic64ih184iw320oc64oh368ow640kh2kw2sh2sw2ph0pw0 mb2ic64ih160oc64oh320kh2sh2"
@@ -99,6 +103,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "convolution.held_ahead_bytes": _trial(_SOME_IMAGES),
         "convolution.far_pixels_l2": _trial(_LARGE_PIXELS),
         "convolution.dst_ahead_l2": _trial(_FAR_PIXELS),
+        "convolution.rows_ahead_l2": _trial(_FAR_ROWS),
         "convolution.strided_ahead_bytes": _trial(_STRIDES),
         "convolution.held_strided_bytes": _trial(_STRIDES),
         "convolution.part_turns": _trial(_LARGE_PARTS),

@@ -60,6 +60,7 @@ def kernels(types: Types, isa: str) -> Iterator[DepthwiseRowsSpec]:
         spec = grouped.rows(level, grouped.whole(9, kernel), kernel=kernel, bands=bands, bias=True)
         yield plain(spec, dst=types.sums)
         yield plain(replace(spec, src_row_bytes=2 * spec.src_tap_bytes), dst=types.sums)
+        yield plain(replace(spec, rows_ahead=1), dst=types.src)
     for stride, dilation in ((2, 1), (1, 2)):
         segment = grouped.whole(3, 3, stride, dilation)
         yield plain(grouped.rows(level, segment, stride=stride, dilation=dilation), dst=types.src)

@@ -179,6 +179,14 @@ def streaming(isa: str) -> Iterator[GroupedRowsSpec]:
     yield rows(isa, whole(2), Segment(3, 0, 4), **abreast, bands=EDGES[:2], post_ops=(RELU,), streaming=True)
 
 
+def ahead(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Lines of dst and of rows below that are prefetched: one row, or those of a stride; vectors abreast."""
+    layout, strided = channels_last(isa, 4, LANES[isa]), whole(3, 3, 2)
+    yield rows(isa, Segment(3, 2, 5), whole(2, times=2), padding=2, bands=EDGES[:2], bias=True, rows_ahead=1)
+    yield rows(isa, strided, stride=2, **layout | {"abreast": 2}, post_ops=(RELU,), rows_ahead=2)
+    yield rows(isa, whole(2), group=2, **channels_last(isa, 1, 3 * LANES[isa] // 4), rows_ahead=1)
+
+
 FAMILIES = of_levels(
     "grouped",
     kernels=kernels,
@@ -191,4 +199,5 @@ FAMILIES = of_levels(
     planes=planes,
     streaming=streaming,
     backwards=backwards,
+    ahead=ahead,
 )

@@ -37,6 +37,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "convolution.held_ahead_bytes": (MB, 2 * MB, 8 * MB),
         "convolution.far_pixels_l2": (0.5, 1e9),
         "convolution.dst_ahead_l2": (0.5, 1e9),
+        "convolution.rows_ahead_l2": (2.0, 1e9),
         "convolution.strided_ahead_bytes": (MB, 8 * MB, 1 << 40),
         "convolution.held_strided_bytes": (16 * MB, 1 << 40),
         "convolution.part_turns": (1, 16, 32, 64),

@@ -74,7 +74,8 @@ class ConvolutionTuning:
     held_strided_bytes: int = 16 << 20  # where weights leave room in L2: 16 images, 256 to 128 at 56x56: 1.13x
     far_pixels_l2: float = 1e9  # src of so many L2s, channels last, is prefetched by 1x1 ones: not timed on a Zen 3,
     pixel_ahead_bytes: int = 128  # so far ahead in each pixel
-    dst_ahead_l2: float = 1e9  # lines of a dst of so many L2s, channels last, are: not timed on a Zen 3
+    rows_ahead_l2: float = 1e9  # src and dst of rows are, of so many L2s of each thread, channels last; nor is this,
+    dst_ahead_l2: float = 1e9  # lines of a dst of so many L2s, channels last: nor this
     part_turns: int = 1  # of each part of a deconvolution for a panel of weights,
     part_turns_bytes: int = 32 << 20  # where dst is larger
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from asmdnn.corpus.families import kernel_specs
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.depthwise import DepthwiseRowsSpec
+from asmdnn.generators.dot.grouped_shape import GroupedRows
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, INTERLEAVED
@@ -70,6 +72,28 @@ def test_lines_of_dst(spec: ConvTileSpec) -> None:
     assert len(found) >= len(spec.src_pixel_bytes)
     first = next(i for i, line in enumerate(listing) if "fmadd" in line.text or "vmul" in line.text)
     assert all(i < first for i, line in enumerate(listing) if LINE_OF_DST.fullmatch(line.text))
+
+
+ROWS_AHEAD = tuple(spec for spec in kernel_specs() if isinstance(spec, GroupedRows) and spec.rows_ahead)
+ROW_BELOW = re.compile(r"prefetcht1 .*\[\w+(?:\+(\d+))?\]")
+
+
+@by_name(ROWS_AHEAD)
+def test_rows_below(spec: GroupedRows) -> None:
+    """A line of every column that a segment reads, of each row that the windows below have beside this one's, and the
+    lines of dst that it writes; vectors of a line ask for it together."""
+    listing = code_of(spec).listing
+    assert listing is not None
+    text = [line.text for line in listing]
+    together = list(spec.rounds()) if isinstance(spec, DepthwiseRowsSpec) else [((None,), 1)]
+    at_once = sum(len(bands) for bands, _ in together)
+    lines_of_src = len(range(0, spec.abreast * spec.src_vector_bytes, LINE_BYTES))
+    lines_of_dst = len(range(0, spec.abreast * lanes_of(spec.isa) * spec.dst_type.size_bytes, LINE_BYTES))
+    columns = sum(len(spec.uses(segment)) for segment in spec.segments)
+    pixels = sum(segment.pixels for segment in spec.segments)
+    below = sum(bool(ROW_BELOW.fullmatch(line)) for line in text)
+    assert below == at_once * spec.rows_ahead * columns * lines_of_src
+    assert sum(bool(LINE_OF_DST.fullmatch(line)) for line in text) == at_once * pixels * lines_of_dst
 
 
 APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.tile.prefetch_step_bytes)

@@ -59,6 +59,9 @@ FAR_PIXELS = dnn.ConvolutionForward(
 DEPTHWISE = dnn.ConvolutionForward(
     desc((1, 16, 9, 9), "any"), desc((16, 1, 1, 3, 3), "any"), dst=desc((1, 16, 7, 7), "any")
 )
+LAST_ROWS = dnn.ConvolutionForward(
+    desc((1, 48, 9, 9), "acdb"), desc((48, 1, 1, 3, 3), "any"), dst=desc((1, 48, 7, 7), "acdb")
+)
 STRIDED = dnn.ConvolutionForward(
     desc((1, 64, 9, 9), "any"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 5, 5), "any"), strides=(2, 2)
 )
@@ -85,6 +88,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"held_ahead_bytes": 1}, POINTWISE),
     ("convolution", {"far_pixels_l2": 0.001}, PIXELS),
     ("convolution", {"dst_ahead_l2": 0.001}, FAR_PIXELS),
+    ("convolution", {"rows_ahead_l2": 0.001}, LAST_ROWS),
     ("convolution", {"strided_ahead_bytes": 1}, STRIDED),
     ("convolution", {"held_strided_bytes": 1}, STRIDED),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),

@@ -156,18 +156,27 @@ class DepthwiseRowsCode(RowsCode):
 
     def window(self, bands: Sequence[Band], segment: Segment) -> None:
         spec, asm, v = self.spec, self.asm, self.v
+        if spec.rows_ahead:
+            self.prefetch_dst(segment, len(bands))
         asm.role("start of a segment")
         acc = v.registers.take("acc", len(bands), segment.pixels)
         self.start([x for of_row in acc for x in of_row], 0)
         uses = spec.uses(segment)
         if any(band.count for band in bands) and uses and spec.planes:
             self.add_products(bands, uses, acc)
+        self.prefetch_rows(bands, segment)
         asm.role("finish")
         pixels = [(x, j, p) for j, of_row in enumerate(acc) for p, x in enumerate(of_row)]
         first = 0
         for count in balanced(len(pixels), FINISHED):
             self.finish_some(pixels[first : first + count])
             first += count
+
+    def prefetch_rows(self, bands: Sequence[Band], segment: Segment) -> None:
+        """Those of src that the next windows read first."""
+        below = max(j + band.first + band.count for j, band in enumerate(bands))
+        for row in range(below, below + len(bands) * self.spec.rows_ahead):
+            self.prefetch_src(segment, mem(self.src, row * self.spec.src_tap_bytes))
 
     def finish_some(self, pixels: Sequence[tuple[Register, int, int]]) -> None:
         """Post-ops and stores of registers, each with its row and pixel, which are given back."""

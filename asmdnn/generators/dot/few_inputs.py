@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.grouped import emit_rows
+from asmdnn.generators.dot.banded_rows import emit_rows
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows, without_image
 from asmdnn.generators.dot.operands import load_repeated
 from asmdnn.generators.dot.row_words import words_of

@@ -20,8 +20,8 @@ from contextlib import ExitStack
 from struct import pack
 from typing import ClassVar
 
+from asmdnn.generators.dot.banded_rows import GroupedRowsCode
 from asmdnn.generators.dot.dot_rows import DotRows
-from asmdnn.generators.dot.grouped import GroupedRowsCode
 from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD
 from asmdnn.generators.dot.row_words import words_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register

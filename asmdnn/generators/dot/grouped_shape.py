@@ -65,6 +65,7 @@ class GroupedRows(RowNumbers):
     weights_plane_bytes: int = 0
     weights_position_bytes: int = 0  # from a kernel position to the next one, unless they are dense
     streaming: bool = False  # past the caches, where dst is aligned to a vector when called, as its distances must be
+    rows_ahead: int = 0  # of src below a window, that are prefetched as the window's lines of dst are; 0: neither
     src_type: DataType = f32
     weights_type: DataType = f32
     dst_type: DataType = f32

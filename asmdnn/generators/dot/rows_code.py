@@ -1,10 +1,11 @@
 """What the code of rows of a convolution has in common: pointers that walk over segments and vectors of channels.
 
-grouped.py has rows whose numbers are data, depthwise.py those whose kernel rows are in the code.
+banded_rows.py has rows whose numbers are data, depthwise.py those whose kernel rows are in the code.
 """
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import product
 
 from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.grouped_shape import BIAS, GroupedRows
@@ -12,7 +13,8 @@ from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
-from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import vector_of
 
@@ -93,6 +95,23 @@ class RowsCode:
                 self.asm.ADD(pointer, step)
                 self.asm.MOV(home, pointer)
                 self.asm.gp.free(pointer)
+
+    def prefetch_dst(self, segment: Segment, rows: int) -> None:
+        """Lines that come from beyond L2 one after another would have the next window's stores wait."""
+        spec = self.spec
+        self.asm.role("prefetch dst")
+        for j, p in product(range(rows), range(segment.pixels)):
+            for begin in range(0, spec.abreast * self.dst_bytes, LINE_BYTES):
+                self.asm.PREFETCHT0(mem(self.dst, j * spec.dst_row_bytes + p * spec.dst_pixel_bytes + begin))
+
+    def prefetch_src(self, segment: Segment, row: Pointer) -> None:
+        """A row below this window, which the next one below reads first: as many streams as pixels, which are more than
+        a CPU follows by itself."""
+        spec = self.spec
+        self.asm.role("prefetch src")
+        for column in spec.uses(segment):
+            for begin in range(0, spec.abreast * spec.src_vector_bytes, LINE_BYTES):
+                self.asm.PREFETCHT1(row.shifted(column * spec.src_pixel_bytes + begin))
 
     def start(self, acc: list[Register], j: int) -> None:
         """acc[p] = vector j of the bias, or zero."""

@@ -26,6 +26,7 @@ from asmdnn.types import f32
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
 L1_WAYS = 8
+LEAST_LINES = 32  # of pixels that L1 holds, so that prefetched ones stay
 
 
 class VectorRun(NamedTuple):
@@ -79,6 +80,7 @@ def schedule_rows(
         # streaming where it goes in runs or lines, of elements that fill lanes
         "streaming": tensors["dst"].dtype.size_bytes == f32.size_bytes
         and is_far(tensors["dst"], chain, tuning.convolution),
+        "rows_ahead": rows_ahead(parts[0][0], tensors, engine),
     }
     ready = [(g, replace(of, spec=replace(of.spec, **common))) for g, of in parts]
     specs = RowSpecs()
@@ -100,6 +102,16 @@ def schedule_rows(
         some_phases = in_loops(tuple(specs.numbers), arguments, all_records, cycles, loops, tuning.phases)
         phases += without_barrier(some_phases) if phases else some_phases
     return phases, constants
+
+
+def rows_ahead(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], engine: Engine) -> int:
+    """Rows of src from a window to the one below it, where src and dst come from so far that windows would wait for
+    their lines, a few of each pixel, and windows have these rows after all others."""
+    deep, down, _ = g.axes
+    touched = tensors["src"].size_bytes + tensors["dst"].size_bytes
+    is_far = touched >= engine.tuning.convolution.rows_ahead_l2 * engine.l2_bytes * engine.threads
+    are_few = g.src.pixel_bytes > 2 * LINE_BYTES and lines_that_stay(g.src.pixel_bytes, L1_WAYS) >= LEAST_LINES
+    return down.s if is_far and are_few and down.d == deep.k == 1 else 0
 
 
 def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOperand]) -> list[Loop]:
