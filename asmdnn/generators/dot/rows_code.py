@@ -102,7 +102,7 @@ class RowsCode:
         self.asm.role("prefetch dst")
         for j, p in product(range(rows), range(segment.pixels)):
             for begin in range(0, spec.abreast * self.dst_bytes, LINE_BYTES):
-                self.asm.PREFETCHT0(mem(self.dst, j * spec.dst_row_bytes + p * spec.dst_pixel_bytes + begin))
+                self.asm.PREFETCHT1(mem(self.dst, j * spec.dst_row_bytes + p * spec.dst_pixel_bytes + begin))
 
     def prefetch_src(self, segment: Segment, row: Pointer) -> None:
         """A row below this window, which the next one below reads first: as many streams as pixels, which are more than

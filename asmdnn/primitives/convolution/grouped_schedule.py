@@ -110,8 +110,7 @@ def rows_ahead(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], engine: Engin
     deep, down, _ = g.axes
     touched = tensors["src"].size_bytes + tensors["dst"].size_bytes
     is_far = touched >= engine.tuning.convolution.rows_ahead_l2 * engine.l2_bytes * engine.threads
-    are_few = g.src.pixel_bytes > 2 * LINE_BYTES and lines_that_stay(g.src.pixel_bytes, L1_WAYS) >= LEAST_LINES
-    return down.s if is_far and are_few and down.d == deep.k == 1 else 0
+    return down.s if is_far and g.src.pixel_bytes > 2 * LINE_BYTES and down.d == deep.k == 1 else 0
 
 
 def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOperand]) -> list[Loop]:
@@ -192,7 +191,11 @@ def shaped(spec: GroupedRows, g: ConvGeometry, kind: tuple[int, int], engine: En
     abreast = vectors_abreast(spec, g, vectors, most, engine)
     lanes = lanes_of(spec.isa)
     streaming = spec.streaming and (in_runs(g.dst, lanes, lanes) or in_lines(g.dst, abreast * lanes))
-    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming)
+    # Where lines push each other out of L1, those that are visited twice come from L2 again, beside prefetched ones.
+    stays = lines_that_stay(g.src.pixel_bytes, L1_WAYS) >= LEAST_LINES
+    visited_once = abreast * lanes * g.src.element_bytes >= LINE_BYTES
+    ahead = spec.rows_ahead if stays or visited_once else 0
+    spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming, rows_ahead=ahead)
     axis, overlap = g.axes[-1], 0
     segments = cut_columns(axis, most // abreast)
     if spec.is_in_code:
