@@ -149,7 +149,21 @@ def rows(isa: str) -> Iterator[PoolRowsSpec]:
             isa=isa, alg="avg", loops=(PixelLoop(1, 0, 0),), rows=(Taps(2, line),), width=width, results=half,
             columns=2, stride=2, dilation=1, before=0, divisors=((4, half),), chain=CHAIN,
         )  # fmt: skip
+    yield from typed_rows(isa)
     yield from special_rows(isa)
+
+
+def typed_rows(isa: str) -> Iterator[PoolRowsSpec]:
+    """Elements that become f32: rows shorter and longer than a vector, both strides."""
+    lanes = LANES[isa]
+    for kind, size in (("bf16", 2), ("f16", 2), ("s8", 1), ("u8", 1)):
+        for alg, width, stride in (("max", lanes - 1, 1), ("avg", 2 * lanes + 3, 2), ("max", 2 * lanes, 2)):
+            line, results = size * width, (width - 1) // stride + 1
+            yield PoolRowsSpec(
+                isa=isa, alg=alg, loops=(PixelLoop(3, 2 * line, size * results),), rows=(Taps(2, line),), width=width,
+                results=results, columns=3, stride=stride, dilation=1, before=1, kind=kind,
+                divisors=((6, results),) if alg == "avg" else (),
+            )  # fmt: skip
 
 
 def special_rows(isa: str) -> Iterator[PoolRowsSpec]:
@@ -181,10 +195,16 @@ def planes(isa: str) -> Iterator[PoolPlanesSpec]:
             )  # fmt: skip
 
 
+def typed(isa: str) -> Iterator[PoolPixelsSpec | PoolRowsSpec]:
+    """All that may have other types in memory."""
+    yield from pixels(isa)
+    yield from rows(isa)
+
+
 FAMILIES = {
     **of_levels("pool", pixels=pixels),
     **of_levels("pool", indices=indexed),
     **of_levels("pool", rows=rows),
     **of_levels("pool", planes=planes),
-    "pool-rounded": rounded(pixels),
+    "pool-rounded": rounded(typed),
 }

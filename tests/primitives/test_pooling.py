@@ -85,8 +85,8 @@ def strategy_of(problem: Any, tag: str) -> str:
 
 def test_every_strategy_is_a_plan_or_a_reason() -> None:
     names = [
-        "bytes_in_two_steps", "bytes", "narrow_pixels", "planes", "rows", "two_steps", "pixels", "indexed_two_steps",
-        "indexed",
+        "bytes_in_two_steps", "bytes", "narrow_pixels", "narrow_rows", "planes", "rows", "two_steps", "pixels",
+        "indexed_two_steps", "indexed",
     ]  # fmt: skip
     answers = dnn.implementations(described("max", PROBLEMS[4], "abcd"), engine=dnn.Engine(isa="avx2", threads=1))
     reasons = {x.implementation.removesuffix(":avx2"): x.reason for x in answers if isinstance(x, dnn.Refusal)}
@@ -202,6 +202,26 @@ def test_types_in_registers(isa: str, dtype: dnn.DataType, tag: str) -> None:
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(encoded(x.astype(np.float32), dtype), src), dst=found)
         wanted = rounded(expected(alg, x.astype(np.float32), problem).astype(np.float32), dtype)
         assert np.array_equal(decoded(found.numpy(), dtype), wanted) and found.padding_is_zero()
+
+
+@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16, dnn.s8, dnn.u8], ids=str)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_rows_of_types(isa: str, dtype: dnn.DataType, stride: int) -> None:
+    """Lanes are pixels of rows longer than a vector; means are rounded once from f32.  Short rows go by reorders."""
+    for alg, width in product(ALGS, (17, 40, 67)):
+        problem = ((2, 5, 7, width), (3, 3), (stride, stride), (0, 0), (1, 1), (1, 1))
+        x = np.random.default_rng(7).integers(-100 if dtype != dnn.u8 else 0, 100, problem[0])
+        model = described(alg, problem, "abcd")
+        src, dst = (dnn.MemoryDesc(t.dims, dtype, "abcd") for t in (model.src, model.dst))
+        pd = proved_desc(replace(model, src=src, dst=dst), engine=dnn.Engine(isa=isa, threads=2))
+        assert pd.implementation == f"narrow_rows:{isa}"
+        found = dnn.Memory(dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(encoded(x.astype(np.float32), dtype), src), dst=found)
+        wanted = rounded(expected(alg, x.astype(np.float32), problem).astype(np.float32), dtype)
+        assert np.array_equal(decoded(found.numpy(), dtype), wanted)
+    short = (dnn.MemoryDesc((2, 5, 7, 8), dtype, "abcd"), dnn.MemoryDesc((2, 5, 6, 7), dtype, "abcd"))
+    pd = dnn.primitive_desc(dnn.PoolingForward("max", *short, (2, 2), (1, 1)), engine=dnn.Engine(isa=isa, threads=2))
+    assert pd.implementation == f"reorder+pixels:{isa}"
 
 
 @pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8], ids=str)

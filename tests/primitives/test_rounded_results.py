@@ -76,6 +76,7 @@ def of_channels(channels: int) -> dnn.MemoryDesc:
 
 image, row = bf16_desc(2, 5, 3, 7), bf16_desc(6, 53)
 pixels, smaller = (dnn.MemoryDesc((2, 37, n, n), dnn.bf16, "acdb") for n in (6, 3))
+of_rows = bf16_desc(2, 3, 8, 70), bf16_desc(2, 3, 4, 35)
 DESCRIPTIONS = {
     "eltwise": dnn.EltwiseForward(INFERENCE, "relu", image, image, 0.25),
     "sum": dnn.SumForward((image, image, image), image, (1.0, 0.5, 2.0)),
@@ -86,6 +87,7 @@ DESCRIPTIONS = {
     "layer_norm": dnn.LayerNormForward(INFERENCE, row, row, 1e-3, *[of_channels(53)] * 2),
     "rows": dnn.SoftmaxForward(INFERENCE, "accurate", row, row, 1),
     "narrow_pixels": dnn.PoolingForward("avg_include_padding", pixels, smaller, (2, 2), (2, 2)),
+    "narrow_rows": dnn.PoolingForward("avg_include_padding", *of_rows, (2, 2), (2, 2)),
     "channels": dnn.ResamplingForward("linear", smaller, pixels),
     "lanes": dnn.SoftmaxForward(INFERENCE, "accurate", row, row, 0),
 }

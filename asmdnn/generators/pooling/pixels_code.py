@@ -1,14 +1,12 @@
 """The code of pixels.py: pixels and vectors of channels in registers, the window around them in loops or unrolled."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from typing import Any, Protocol
 
 from asmdnn.generators.functions.chain import apply_composed
-from asmdnn.generators.functions.code import apply_program
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.pixel_words import (
     DIVISOR,
@@ -23,6 +21,7 @@ from asmdnn.generators.pooling.pixel_words import (
     src_step,
     times_of,
 )
+from asmdnn.generators.pooling.results import Results, Store
 from asmdnn.generators.pooling.window import (
     ARGUMENTS,
     DST,
@@ -33,13 +32,11 @@ from asmdnn.generators.pooling.window import (
     offsets,
 )
 from asmdnn.generators.stepping import Step, advance, repeated
-from asmdnn.generators.stores import store_rounded
 from asmdnn.isa.assembler import Pointer, Register, mem
-from asmdnn.isa.elements import element_of, storing_element
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
 
 WORDS = 2  # the argument
-Store = Callable[[Any, Any], None]
 
 
 class PixelFields(Protocol):
@@ -93,8 +90,7 @@ class PixelsCode:
             asm.ADD(pointer, self.word(row_of(number)))
         self.reduction, self.element = Reduction(v, spec.alg, spec.kind), element_of(spec.kind)
         self.whole = self.element.lanes(v, v)
-        self.stored = storing_element(spec.kind, spec.isa)
-        self.rounds = self.stored.narrows_pairs and not self.reduction.is_max
+        self.results = Results(self.reduction, spec.isa, self.slots)
         self.vector_bytes = v.lanes * self.element.size_bytes
         self.walks = is_walked(spec.window)
         self.acc = v.registers.take("result", spec.pixels, spec.vectors)
@@ -165,7 +161,7 @@ class PixelsCode:
             places = [mem(self.dst, first + j * self.vector_bytes, size=self.vector_bytes) for j in range(len(parts))]
             for acc, at, part in zip(self.acc[p], places, parts, strict=False):
                 self.finish(acc, at, part)
-            self.store_all(self.acc[p], places, parts)
+            self.results.store(self.acc[p], places, parts, self.store)
 
     def unrolled_window(self, pixels: int, parts: Sequence[Lanes]) -> None:
         """Column after column: into the one result that covers it, or by itself and then into those that do."""
@@ -216,15 +212,6 @@ class PixelsCode:
         for acc, x, _ in zip(self.acc[0], self.column, parts, strict=False) if sums else ():
             self.reduction.join(acc, x)
 
-    def store_all(self, results: Sequence[Register], places: Sequence[Pointer], parts: Sequence[Lanes]) -> None:
-        """A pixel's vectors."""
-        if self.rounds:
-            where = [(at, getattr(part, "part", part)) for at, part in zip(places, parts, strict=True)]
-            store_rounded(self.v, self.stored, results[: len(where)], where, self.reduction.staged)
-            return
-        for x, at, part in zip(results, places, parts, strict=False):
-            (self.store if part is self.v else part.store_last)(at, x)
-
     def finish(self, acc: Register, at: Any, part: Lanes) -> None:
         """Divide, post-ops, the type's own form."""
         if DIVISOR in self.names:
@@ -236,8 +223,4 @@ class PixelsCode:
         if self.spec.chain:
             sources = [Source(lambda: at, part)] * self.spec.reads_dst
             apply_composed(self.spec.chain, self.v, acc, sources, self.reduction.staged, self.slots)
-        if self.element.cut_bits and self.reduction.is_max:
-            self.asm.VPSRLD(acc, acc, self.element.cut_bits)  # one of those that were there
-        elif self.spec.kind != "f32" and not self.rounds:
-            program = typed_program(((),), ("f32",), (self.spec.kind,))
-            apply_program(program, self.v, acc, (), self.reduction.staged, self.slots)
+        self.results.convert(acc)

@@ -4,8 +4,8 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src | f32 | lines in nested loops, each a window of rows of `width` dense elements; only read |
-| dst | f32 | a line of `results` elements for each, in the same loops; only written, or read by a sum |
+| src | kind | lines in nested loops, each a window of rows of `width` dense elements; only read |
+| dst | kind | a line of `results` elements for each, in the same loops; only written, or read by a sum |
 
 What lies before and after a row counts as nothing, as does a window of no rows.  A line is reduced over its rows
 first, into a buffer on the stack with room for what lies outside, and then over columns, by loads from neighbouring
@@ -16,22 +16,23 @@ of src is loaded twice for columns.
 With `streaming`, vectors go past the caches if dst is aligned to a vector, as all its steps and lines must be.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 from struct import pack
-from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, words_of
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
+from asmdnn.generators.pooling.results import Results, Store
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, PixelLoop, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import if_aligned
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 from asmdnn.records import dataclass
@@ -41,7 +42,6 @@ BATCH = 8  # one line at a time is half as fast where rows are short
 INSTRUCTIONS = 1500  # of a batch, which is unrolled
 BUFFER_BYTES = 16384  # of a batch, which stays in L1 beside the rows that it comes from
 STRIDES = (1, 2)
-Store = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,8 @@ class PoolRowsSpec(Pooled):
     """Everything that the bytes of the kernel depend on.
 
     loops: of lines, the outermost first.  rows: the window's axes but for the last one.  columns: positions along the
-    row, `dilation` elements apart.  divisors: of a mean, (divisor, how many results in a row have it), in order.
+    row, `dilation` elements apart.  divisors: of a mean, (divisor, how many results in a row have it), in order.  kind:
+    the type in memory; others than f32 are brought to it, and rounded from it, and have no post-ops.
     """
 
     isa: str
@@ -65,11 +66,12 @@ class PoolRowsSpec(Pooled):
     divisors: tuple[tuple[int, int], ...] = ()
     chain: tuple[PostOp, ...] = ()
     streaming: bool = False
+    kind: str = "f32"
 
     @property
     def name(self) -> str:
         sizes = "x".join(str(n) for n in (*(taps.positions for taps in self.rows), self.columns))
-        words = [f"{self.alg}pool_rows_f32_{sizes}s{self.stride}_{self.width}", *words_of(self.chain)]
+        words = [f"{self.alg}pool_rows_{self.kind}_{sizes}s{self.stride}_{self.width}", *words_of(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
@@ -106,8 +108,8 @@ class PoolRowsSpec(Pooled):
 
     def footprint(self) -> Footprint:
         lines = (Taps(x.times, x.src_bytes) for x in self.loops)
-        src = touched(offsets((*lines, *self.rows)), F32_BYTES * self.width)
-        dst = touched(offsets(Taps(x.times, x.dst_bytes) for x in self.loops), F32_BYTES * self.results)
+        src = touched(offsets((*lines, *self.rows)), size_of(self.kind) * self.width)
+        dst = touched(offsets(Taps(x.times, x.dst_bytes) for x in self.loops), size_of(self.kind) * self.results)
         reads, writes = ([Range(i, *ends) for ends in found] for i, found in ((SRC, src), (DST, dst)))
         return Footprint((*reads, *(writes if self.reads_dst else ())), tuple(writes))
 
@@ -135,7 +137,8 @@ class PoolRowsCode:
         asm.MOV(self.src, mem(asm.frame, 8 * SRC))
         asm.MOV(self.dst, mem(asm.frame, 8 * DST))
         self.buffer, *_ = [asm.stack(v.bytes) for _ in range(spec.batch * spec.pitch_bytes // v.bytes)]
-        self.reduction = Reduction(v, spec.alg)
+        self.reduction = Reduction(v, spec.alg, spec.kind)
+        self.element, self.results = self.reduction.element, Results(self.reduction, spec.isa, self.slots)
         self.halves = v.registers.take("result", spec.stride)
         self.spare = v.registers.take("order of lanes")
         self.tails = {n: v.tail(n) for n in {spec.width, spec.results % v.lanes} if 0 < n < v.lanes}
@@ -179,14 +182,15 @@ class PoolRowsCode:
         self.asm.role("rows")
         width, lanes = self.spec.width, self.v.lanes
         part: Lanes = self.tails[width] if width < lanes else self.v
+        loaded, size = self.element.lanes(self.v, part), self.element.size_bytes
         acc = self.halves[0]
         for x in [*range(0, width - lanes, lanes), max(0, width - lanes)]:
             rows = offsets(self.spec.rows)
             if not rows:
                 self.reduction.start(acc)
             for i, row in enumerate(rows):
-                at = number * self.spec.loops[-1].src_bytes + row + F32_BYTES * x
-                self.reduction.take_in(acc, mem(self.src, at, size=self.v.bytes), part, i == 0)
+                at = number * self.spec.loops[-1].src_bytes + row + size * x
+                self.reduction.take_in(acc, mem(self.src, at, size=size * lanes), loaded, i == 0)
             if part is not self.v:
                 self.reduction.fill(acc, part)
             self.v.store(self.buffer.shifted(self.spec.line(number) + F32_BYTES * x), acc)
@@ -206,18 +210,19 @@ class PoolRowsCode:
             acc = halves[0]
             if spec.stride == 2:
                 v.evens(acc, halves[-1], self.spare)
-            self.finish(acc, number * spec.loops[-1].dst_bytes + F32_BYTES * x, x, count, store)
+            self.finish(acc, number * spec.loops[-1].dst_bytes + self.element.size_bytes * x, x, count, store)
 
     def finish(self, acc: Register, at_bytes: int, x: int, count: int, store: Store) -> None:
         """Divide, post-ops, store."""
         spec, v = self.spec, self.v
         self.divide(acc, [n for n, times in spec.divisors for _ in range(times)][x : x + count])
         part: Lanes = v if count == v.lanes else self.tails[count]
-        at = mem(self.dst, at_bytes, size=v.bytes)
+        at = mem(self.dst, at_bytes, size=v.lanes * self.element.size_bytes)
         if spec.chain:
             sources = [Source(lambda: at, part)] * spec.reads_dst
             apply_composed(spec.chain, v, acc, sources, (*self.reduction.staged, self.spare), self.slots)
-        (store if part is v else part.store_last)(at, acc)
+        self.results.convert(acc)
+        self.results.store([acc], [at], [self.element.lanes(v, part)], store)
 
     def divide(self, acc: Register, divisors: Sequence[int]) -> None:
         """By one number, or by one for each lane."""

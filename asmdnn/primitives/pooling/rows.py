@@ -13,14 +13,15 @@ from asmdnn.primitives.pooling.kernels import PoolKernels, reads_dst
 from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, pieces_of
 from asmdnn.primitives.pooling.windows import Row, WindowRun, divisors_between
 from asmdnn.records import replace
-from asmdnn.types import F32_BYTES
+from asmdnn.types import F32_BYTES, f32
 
 
 def at_row_level(maker: PoolKernels) -> PoolKernels:
-    """For the lower level if the CPU class wants it for rows that fill no whole vectors and stay in the caches."""
+    """For the lower level if the CPU class wants it for rows that fill no whole vectors and stay in the caches; not
+    where a level rounds at once."""
     row, wide_row = maker.windows.row, maker.tuning.pooling.wide_row
     wide = row is None or row.results % lanes_of(maker.isa) == 0 or row.results >= wide_row
-    return maker if wide or maker.streams else replace(maker, isa=NARROWEST)
+    return maker if wide or maker.streams or maker.dtype != f32 else replace(maker, isa=NARROWEST)
 
 
 def check_rows(maker: PoolKernels) -> None:
@@ -76,6 +77,7 @@ def row_parts(maker: PoolKernels, row: Row) -> Iterator[RowPart]:
             before=left - begin,
             divisors=divisors,
             chain=maker.chain,
+            kind=maker.dtype.name,
         )
         yield RowPart(left, first, spec, inside_end - inside if inside <= part < inside_end else 1)
 
@@ -100,8 +102,9 @@ def row_calls_of(
             rows = prod(taps.positions for taps in piece.window)
             of_vector = spec.columns * spec.stride + tuning.row_vector_cycles
             cycles = spec.width / lanes * (rows + 1) + spec.results / lanes * of_vector + tuning.row_cycles
-            moved = piece._replace(src=piece.src + F32_BYTES * left, dst=piece.dst + F32_BYTES * first)
-            along_row = PixelLoop(times, F32_BYTES * spec.results * spec.stride, F32_BYTES * spec.results)
+            size = maker.dtype.size_bytes
+            moved = piece._replace(src=piece.src + size * left, dst=piece.dst + size * first)
+            along_row = PixelLoop(times, size * spec.results * spec.stride, size * spec.results)
             for call in calls_of(planes, moved, cycles, make, maker.tuning):
                 yield replace(call, loops=(*call.loops, (along_row, 0)))
 
