@@ -80,7 +80,13 @@ ZEN5: Final = Tuning(
         part_turns=64,  # 64 channels to 368x640 with stride 2 1.27x, in 4 and 16 turns 1.15 and 1.21x; U-Net 1.05x
     ),
     # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, all 20 of `matmul_plain` 1.05x; the last two are not timed
-    products=ProductTuning(tiles_elements=FEW_BY_TILES, block_least_rows=128, along_rows_l2=0.125, dst_ahead_l2=1e9),
+    products=ProductTuning(
+        tiles_elements=FEW_BY_TILES,
+        few_tiles_elements=FEW_BY_TILES,
+        block_least_rows=128,
+        along_rows_l2=0.125,
+        dst_ahead_l2=1e9,
+    ),
     reduction=PIECES_OF_ROWS,
     moves=MoveTuning(
         # VPERMT2PS takes 0.5 cycles, an unpack 0.25, and loads of zmm cross lines or come from L2 again: groups of 2, 3
@@ -125,11 +131,16 @@ ZEN4: Final = Tuning(
         part_turns=32,  # 64 channels to 368x640 with stride 2 1.10x, two threads 1.05x; 2 images to 320x320 1.12, 1.16x
         narrow_groups=True,  # 3x3 with strides, 256 channels at 56x56 1.16x, at 14x14 1.09x, 8 images at 20x20 1.22x
     ),
-    # 16 rows times 1024x1024 1.34x (median 1.30), 1024x4096 1.15x (1.19), 3072x768 1.16x (1.17).  64 rows by them
-    # would be 0.95 to 1.07x.
     products=ProductTuning(
-        tiles_elements=FEW_BY_TILES,
-        block_least_rows=17,
+        # One row times 400x400 1.12x, 512x320 1.14x, 200x1000 would be 0.92x; four rows times 512x512 1.22x, 768x768
+        # 1.15x, 200x1000 1.17x, 1000x1000 1.05x, two 1.0 to 1.2x; on two threads 1.1 to 1.4x.
+        tiles_elements=ByDistance(170_000, 1 << 16, 1),
+        few_tiles_elements=ByDistance(1 << 20, 640 << 10, 1),
+        # 17 to 40 rows times 768x768, 640x1280, 3072x768, 2048x512 and 4096x4096 as they lie 1.16 to 1.6x, two threads
+        # 1.1 to 1.46x; 48 would be 0.93 to 1.08x, 64 0.8 to 1.0x.  Packing tiles would be 0.7 to 1.0x.
+        block_least_rows=48,
+        pack_tiles=ByDistance(16, 8, 8),
+        block_rows=ByDistance(256, 256, 256),  # 160 to 256 rows times 1024x1024 1.04 to 1.09x, others 0.98 to 1.05x
         # With lines of dst prefetched f32 of k 64 to 512 1.05 to 1.31x, u8 to f32 1.1 to 1.9x, bf16 1.0 to 1.1x; 44
         # others of 64 to 4096 rows, and k to 3072, 0.94 to 1.11x.
         far_dst_l2=1.0,

@@ -95,6 +95,7 @@ class ProductTuning:
     # So few weights tiles read as fast: 1 row times 400x400 runs 1.2x faster by them, 2 rows times 512x2000 too,
     # 4 times 1000x600 1.14x.  Rows more pages apart they read slower: 1 row times 256x4100 would be 0.9x, 2 rows 0.78x.
     tiles_elements: ByDistance = ByDistance(1 << 20, 1 << 16, 1)
+    few_tiles_elements: ByDistance = ByDistance(1 << 20, 1 << 16, 1)  # of two rows and more
     tiles_apart: int = 12 << 10
     vector_columns: int = 128  # fewer are left to tiles,
     packed_columns: int = 16  # or so few if tiles read packed weights only

@@ -71,6 +71,8 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("phases", {"written_out": 1, "round_records": 8}, dnn.Reorder(desc((512, 4096)), desc((512, 4096), "ba"))),
     ("products", {"plain_depth": ByDistance(64, 64, 64)}, matmul(40, 300, 100)),
     ("products", {"pack_tiles": ByDistance(3, 3, 3)}, matmul(40, 300, 100)),
+    ("products", {"few_tiles_elements": ByDistance(1, 1, 1)}, matmul(2, 128, 200)),
+    ("products", {"block_rows": ByDistance(64, 64, 64)}, matmul(70, 400, 1024)),
     ("products", {"dot_depth": 32}, matmul(40, 16, 1)),
     ("products", {"outer_depth": 2}, matmul(40, 4, 200)),
     ("products", {"split_cycles": 10}, matmul(4, 512, 32)),

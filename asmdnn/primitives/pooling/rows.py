@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
 from asmdnn.generators.pooling.window import PixelLoop
+from asmdnn.isa.elements import storing_element
 from asmdnn.isa.vectors import NARROWEST, lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.calls import PoolCall
@@ -13,15 +14,16 @@ from asmdnn.primitives.pooling.kernels import PoolKernels, reads_dst
 from asmdnn.primitives.pooling.schedule import Planes, WindowNest, calls_of, pieces_of
 from asmdnn.primitives.pooling.windows import Row, WindowRun, divisors_between
 from asmdnn.records import replace
-from asmdnn.types import F32_BYTES, f32
+from asmdnn.types import F32_BYTES
 
 
 def at_row_level(maker: PoolKernels) -> PoolKernels:
-    """For the lower level if the CPU class wants it for rows that fill no whole vectors and stay in the caches; not
-    where a level rounds at once."""
+    """For the lower level if the CPU class wants it for rows that fill no whole vectors and stay in the caches, unless
+    only the higher one has an instruction that rounds means."""
     row, wide_row = maker.windows.row, maker.tuning.pooling.wide_row
     wide = row is None or row.results % lanes_of(maker.isa) == 0 or row.results >= wide_row
-    return maker if wide or maker.streams or maker.dtype != f32 else replace(maker, isa=NARROWEST)
+    rounds = not maker.windows.is_max and storing_element(maker.dtype.name, maker.isa).narrows_pairs
+    return maker if wide or maker.streams or rounds else replace(maker, isa=NARROWEST)
 
 
 def check_rows(maker: PoolKernels) -> None:

@@ -147,8 +147,8 @@ def check_rows(p: Product, target: Target) -> None:
         raise Refused(f"dst is more than {tuning.few_vectors} rows")
     if isinstance(p.weights, Panels) or not p.weights.is_dense:
         raise Refused("rows of weights are not dense")
-    few = p.k * p.n <= tuning.tiles_elements.of(p.weights.row_bytes) and p.weights.row_bytes <= tuning.tiles_apart
-    if few and not weights_need_packing(p):
+    most = (tuning.few_tiles_elements if p.m > 1 else tuning.tiles_elements).of(p.weights.row_bytes)
+    if p.k * p.n <= most and p.weights.row_bytes <= tuning.tiles_apart and not weights_need_packing(p):
         raise Refused(f"weights of {p.k} x {p.n} are so few that tiles read them as fast")
     rows, columns = tuning.vector_rows, tuning.packed_columns if weights_need_packing(p) else tuning.vector_columns
     if p.depth < rows or p.n < columns:
