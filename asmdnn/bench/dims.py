@@ -39,20 +39,9 @@ class DimsProblem(Named):
         return dims_words(self) + name
 
 
-def dims_words(problem: DimsProblem) -> str:
+def dims_words(problem: Any) -> str:
     """The dims of all tensors, without the name."""
     return ":".join("x".join(map(str, dims)) for dims in problem.tensors)
-
-
-def types_word(*types: str) -> str:
-    """Of a title: types of sources and dst, where they are not all f32."""
-    named = [name for name in types if set(name.split(":")) != {"f32"}]
-    return f"{' to '.join(types)} " if named else ""
-
-
-def completed(settings: Any, problem: Any) -> tuple[Any, Any]:
-    """Settings and problem, which has as many images as --mb says, if it says any."""
-    return replace(settings, mb=0), problem.with_images(settings.mb) if settings.mb else problem
 
 
 def desc_of(dims: tuple[int, ...], dtype: str, tag: str, strides: tuple[int, ...] = ()) -> MemoryDesc:
@@ -61,6 +50,17 @@ def desc_of(dims: tuple[int, ...], dtype: str, tag: str, strides: tuple[int, ...
     if strides:
         return MemoryDesc(dims, NAMED[dtype], strides=strides)
     return MemoryDesc(dims, NAMED[dtype], "a" if len(dims) == 1 and tag in ("abx", "axb") else tag)
+
+
+def ends(settings: Any, src: tuple[int, ...], dst: tuple[int, ...] = ()) -> tuple[MemoryDesc, MemoryDesc]:
+    """src and dst, of src's dims if there are no others, by --sdt, --ddt, --stag and --dtag."""
+    source = desc_of(src, settings.sdt, settings.stag)
+    return source, desc_of(dst or src, settings.ddt, tag_of_dst(settings))
+
+
+def tag_of_dst(settings: Any) -> str:
+    """What --dtag says, any for the layout of the first source."""
+    return str(settings.stag.partition(":")[0] if settings.dtag == "any" else settings.dtag)
 
 
 def longer_desc(dims: tuple[int, ...], ndims: int, dtype: str, tag: str) -> MemoryDesc:

@@ -15,7 +15,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.words import Option, Settings
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description
-from asmdnn.records import dataclass, field
+from asmdnn.records import dataclass, field, replace
 
 Array = npt.NDArray[Any]
 
@@ -112,6 +112,12 @@ class Work(ABC, Generic[D]):
         raise NotImplementedError
 
 
+def completed(settings: Any, problem: Any) -> tuple[Any, Any]:
+    """Settings and problem, which has as many images as --mb says, if it says any."""
+    images = getattr(settings, "mb", 0)
+    return (replace(settings, mb=0), problem.with_images(images)) if images else (settings, problem)
+
+
 @dataclass(frozen=True, slots=True)
 class Driver(Generic[S, P]):
     """One kind of primitive.
@@ -119,6 +125,7 @@ class Driver(Generic[S, P]):
     settings: the options' defaults.  parse: of a problem string.  work: of a case, or the reason to skip it; it raises
     Unimplemented for what is not built yet, InvalidArguments for what is none of the primitive's problems.
     completed: settings and problem of a case, where options change the problem.  title: what a table calls a case.
+    notation: of a problem, "" for that of the example.
     bandwidth_bound: reports say bytes and the share of a copy's speed, not operations and the share of the FMA peak.
     peers: the libraries that it can be compared with.  is_foreign: it is benchdnn's alone, and takes any option.
     options: by name, its own and the common ones, in the order of the help; describing: those in a case's words, with
@@ -131,12 +138,12 @@ class Driver(Generic[S, P]):
     parse: Callable[[str], P]
     work: Callable[["Case[S, P]"], Work[Any] | str]
     example: str
-    notation: str
+    notation: str = ""
     bandwidth_bound: bool = True
     title: Callable[["Case[S, P]"], str] = lambda case: case.problem.name or str(case.problem)
     synonyms: Mapping[str, str] = field(default_factory=dict)
     peers: tuple[str, ...] = ("onednn",)
-    completed: Callable[[S, P], tuple[S, P]] = lambda settings, problem: (settings, problem)
+    completed: Callable[[S, P], tuple[S, P]] = completed
     is_foreign: bool = False
 
     options: Mapping[str, Option] = field(init=False)
@@ -146,6 +153,7 @@ class Driver(Generic[S, P]):
         options = {"mode": COMMON["mode"], **self.own_options, **COMMON}
         describing = ((name, o, getattr(self.settings, o.field)) for name, o in options.items() if o.describes)
         object.__setattr__(self, "options", options)
+        object.__setattr__(self, "notation", self.notation or self.example.rpartition(" ")[2])
         object.__setattr__(self, "describing", tuple(describing))
 
 
@@ -166,6 +174,11 @@ class Case(Generic[S, P]):
                 words.append(f"--{name}={option.show(value)}")
         words += [unbuilt.option for unbuilt in self.settings.unbuilt]
         return " ".join([*words, str(self.problem)])
+
+
+def by_direction(forward: Callable[[Any], Work[Any]], gradient: Callable[[Any], Work[Any]]) -> Callable[[Any], Any]:
+    """The work of a case by what its --dir says."""
+    return lambda case: (gradient if case.settings.dir.startswith("BWD") else forward)(case)
 
 
 AnyCase = Case[Any, Any]

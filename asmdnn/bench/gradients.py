@@ -6,39 +6,35 @@ from typing import Any
 from asmdnn.bench import typed
 from asmdnn.bench.driver import Array, Data, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork
-from asmdnn.bench.values import joined
+from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork, arguments
 
 BACKWARD = {"BWD_D": 160, "BWD_DW": 128}  # oneDNN's numbers: of data alone, of all
 
 
 class GradientWork(TensorWork):
-    """primitive: of oneDNN, whose functions are `primitive`_forward and _backward.  forward_tensors: what its forward
-    pass reads and writes, where the gradient needs the workspace that it leaves."""
+    """primitive: of oneDNN, whose functions are `primitive`_forward and _backward.  forward_takes: what the first takes
+    between its propagation kind and the attributes.  forward_tensors: what the forward pass reads and writes, where the
+    gradient needs the workspace that it leaves."""
 
     exactness: tuple[bool, ...] = (False,)
     results: tuple[str, ...] = ("diff_src",)
     primitive = ""
+    forward_takes: tuple[Any, ...] = ()
     forward_tensors: tuple[str, ...] = ()
 
     def gradients(self, found: Mapping[str, tuple[Array, Array]]) -> Answer:
         """Of results by name, with their errors, all in a row."""
-        pairs = (typed.narrowed(*found[name], self.descs[name].dtype) for name in self.results)
-        values, errors = zip(*pairs, strict=True)
-        return Answer(joined(values), joined(errors), "numpy")
-
-    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
-        """What oneDNN's forward pass takes after its propagation kind, up to the attributes."""
-        raise NotImplementedError
+        return typed.together(typed.narrowed(*found[name], self.descs[name].dtype) for name in self.results)
 
     def forward(self, peer: Peer, src: Any, dst: Any) -> Any:
         """The handle of the forward pass in training, of descriptors of src and dst."""
         create = getattr(peer.lib, f"dnnl_{self.primitive}_forward_primitive_desc_create")
-        return peer.describe(create, FORWARD["FWD_D"], *self.forward_arguments(peer, src, dst), peer.null)
+        takes = arguments(peer, self.forward_takes, {**peer.descs, "src": src, "dst": dst})
+        return peer.describe(create, FORWARD["FWD_D"], *takes, peer.null)
 
     def backward(self, peer: Peer, forward: Any) -> Any:
         create = getattr(peer.lib, f"dnnl_{self.primitive}_backward_primitive_desc_create")
-        return peer.describe(create, *self.peer_arguments(peer), forward, self.attributes_of(peer))
+        return peer.describe(create, *arguments(peer, self.takes, peer.descs), forward, self.attributes_of(peer))
 
     def onednn(self, peer: Peer) -> Any:
         dst = peer.descs["diff_dst" if "diff_dst" in peer.descs else "dst"]
@@ -49,7 +45,8 @@ class GradientWork(TensorWork):
         raise NotImplementedError
 
     def peer(self, isa: str, threads: int) -> PeerSide:
-        return TrainedPeer(self, isa, threads) if self.forward_tensors else super().peer(isa, threads)
+        trained = self.forward_tensors and not self.lacks
+        return TrainedPeer(self, isa, threads) if trained else super().peer(isa, threads)
 
 
 class TrainedPeer:

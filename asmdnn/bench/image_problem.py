@@ -20,6 +20,10 @@ class OfImages(Named):
     dims: tuple[int, ...]
     name: str
 
+    @property
+    def tensors(self) -> tuple[tuple[int, ...]]:
+        return (self.dims,)
+
     def with_images(self: P, mb: int) -> P:
         """With another first dim."""
         return replace(self, dims=(mb, *self.dims[1:]))  # type: ignore[type-var]  # a dataclass

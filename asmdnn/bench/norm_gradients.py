@@ -8,7 +8,6 @@ from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.gradients import BACKWARD, GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norms import FLAG_BITS
-from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.values import poison
 from asmdnn.definitions.normalization import moments, normalization_gradient, sum_roundings
 from asmdnn.definitions.rounding import as_f32, gamma
@@ -99,10 +98,8 @@ class NormGradientWork(GradientWork):
         dims = {name: self.descs[name].dims for name in found}
         return self.gradients({name: (x.reshape(dims[name]), y.reshape(dims[name])) for name, (x, y) in found.items()})
 
-    @property
-    def peer_numbers(self) -> tuple[float, int]:
-        """Epsilon and flags, as all of oneDNN's norms take them."""
-        return self.epsilon, sum(FLAG_BITS[flag] for flag in self.settings.flags)
-
-    def peer_descs(self, peer: Peer) -> tuple[Any, ...]:
-        return BACKWARD[self.settings.dir], *(peer.descs[name] for name in ("diff_src", "diff_dst", "src"))
+    def pass_on(self, *statistics: str) -> None:
+        """Set what oneDNN's functions take; statistics: those whose descriptors they take."""
+        numbers = self.epsilon, sum(FLAG_BITS.get(flag, 0) for flag in self.settings.flags)
+        self.takes = BACKWARD[self.settings.dir], "diff_src", "diff_dst", "src", *statistics, *numbers
+        self.forward_takes = "src", "dst", *statistics, *numbers

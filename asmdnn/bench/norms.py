@@ -9,7 +9,7 @@ import asmdnn as dnn
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, Peer, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
 from asmdnn.bench.values import joined
 from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction
 from asmdnn.errors import InvalidArguments
@@ -103,13 +103,7 @@ class NormWork(TensorWork):
         errors = [np.broadcast_to(found[name][1], found[name][0].shape).reshape(-1) for name in self.results]
         return Answer(joined(values), np.concatenate(errors).reshape(joined(values).shape), "numpy")
 
-    @property
-    def peer_direction(self) -> int:
-        return FORWARD[self.settings.dir]
-
-    @property
-    def peer_flags(self) -> int:
-        return sum(FLAG_BITS[flag] for flag in self.settings.flags)
-
-    def peer_descs(self, peer: Peer) -> tuple[Any, Any]:
-        return peer.descs["src"], peer.descs["dst"]
+    def pass_on(self, epsilon: float, *statistics: dnn.MemoryDesc) -> None:
+        """Set what oneDNN's function takes."""
+        flags = sum(FLAG_BITS.get(flag, 0) for flag in self.settings.flags)
+        self.takes = FORWARD[self.settings.dir], "src", "dst", *statistics, epsilon, flags

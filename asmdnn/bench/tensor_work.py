@@ -5,7 +5,7 @@ them, in what order.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from asmdnn.bench.driver import Array, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import decoded, poison, random_values
 from asmdnn.bench.words import Option, direction
+from asmdnn.errors import Unimplemented
 from asmdnn.primitives.core.description import Description
 
 if TYPE_CHECKING:
@@ -48,11 +49,12 @@ LARGEST_OLD = 8  # of integers in a dst that is read
 
 class TensorWork(Work[TensorData]):
     """desc, attr: of the primitive.  descs: its tensors by name, results included.  quantities: scales and zero points
-    as arguments, flat.  bounds: of the numbers that sources are filled with.
+    as arguments, flat.  bounds: of the numbers that sources are filled with; largest: of whole numbers to its size
+    instead, real ones where data are not exact.
 
-    For oneDNN, function: what makes its primitive, between "dnnl_" and "_primitive_desc_create".  numbers: of tensors
-    and of what is internal; post_ops: the kinds that it documents; shared: storage of another primitive of oneDNN that
-    arguments have.
+    For oneDNN, function: what makes its primitive, between "dnnl_" and "_primitive_desc_create"; takes: what that is
+    given before the attributes, tensors by their names; lacks: why there is none.  numbers: of tensors and of what is
+    internal; post_ops: the kinds that it documents; shared: storage of another primitive of oneDNN that arguments have.
     """
 
     desc: Description
@@ -61,7 +63,10 @@ class TensorWork(Work[TensorData]):
     results: tuple[str, ...] = ("dst",)
     quantities: Mapping[str, Array] = NOTHING
     bounds: tuple[float, float] = (-1, 1)
+    largest: int = 0
     function = ""
+    takes: tuple[Any, ...] = ()
+    lacks: str = ""
     numbers: Mapping[str, int] = NUMBERS
     post_ops: tuple[str, ...] = ()
     shared: Mapping[str, dnn.Memory] = UNSHARED
@@ -81,6 +86,8 @@ class TensorWork(Work[TensorData]):
     def sources(self, random: np.random.Generator, exact: bool) -> Mapping[str, Array]:
         """What the primitive reads, but for the tensors of its attributes."""
         read = {name: desc for name, desc in self.descs.items() if name not in self.results}
+        if self.largest:
+            return {name: random_values(random, d.dims, d.dtype, self.largest, exact) for name, d in read.items()}
         return {name: typed.numbers(random, desc.dims, desc.dtype, *self.bounds) for name, desc in read.items()}
 
     @property
@@ -130,6 +137,8 @@ class TensorWork(Work[TensorData]):
         return {name: Tensor(self.numbers[name], desc) for name, desc in self.descs.items()}
 
     def peer(self, isa: str, threads: int) -> PeerSide:
+        if self.lacks:
+            raise Unimplemented(self.lacks)
         return self.peer_primitive(isa, threads, self.results)
 
     def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
@@ -143,14 +152,30 @@ class TensorWork(Work[TensorData]):
     def onednn(self, peer: Peer) -> Any:
         """The handle of oneDNN's primitive descriptor."""
         create = getattr(peer.lib, f"dnnl_{self.function}_primitive_desc_create")
-        return peer.describe(create, *self.peer_arguments(peer), self.attributes_of(peer))
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        """What `function` takes, up to the attributes; of drivers with that peer.  Raises Unimplemented."""
-        raise NotImplementedError
+        return peer.describe(create, *arguments(peer, self.takes, peer.descs), self.attributes_of(peer))
 
     def attributes_of(self, peer: Peer) -> Any:
         """The handle of oneDNN's attributes.  Raises Unimplemented for what it cannot express."""
         from asmdnn.bench.peers.onednn_attributes import attributes
 
         return attributes(peer, self.attr, self.post_ops, self.numbers)
+
+
+def arguments(peer: Peer, takes: Sequence[Any], descs: Mapping[str, Any]) -> list[Any]:
+    """Of a function of oneDNN: descriptors by name, None for none, a list of names for several; sizes; numbers."""
+
+    def of(value: Any) -> Any:
+        match value:
+            case None:
+                return peer.null
+            case str():
+                return descs[value]
+            case [str(), *_]:
+                return peer.handles([descs[name] for name in value])
+            case tuple():
+                return peer.dims(value)
+            case dnn.MemoryDesc():
+                return peer.layout(value)
+        return value
+
+    return [of(value) for value in takes]

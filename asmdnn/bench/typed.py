@@ -1,6 +1,6 @@
 """Problems of other types than f32: data that a type can hold, and answers after the conversion to it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -8,7 +8,7 @@ import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import Impossible
-from asmdnn.bench.values import Array, decoded, encoded, is_integer, rounded
+from asmdnn.bench.values import Array, decoded, encoded, is_integer, joined, rounded
 from asmdnn.types import DataType, f32
 
 
@@ -51,6 +51,13 @@ def answer(
         before = {"dst": decoded(arrays["dst"], dtype)} if "dst" in arrays else {}
         values, error = chains.apply(attr, values, error, {**arrays, **before}, divisor)
     return Answer(*narrowed(values + zero_point, error, dtype), "numpy")
+
+
+def together(found: Iterable[tuple[Array, Array | float]]) -> Answer:
+    """Several results with their errors, all in a row."""
+    pairs = [(values, np.broadcast_to(error, values.shape)) for values, error in found]
+    values, errors = zip(*pairs, strict=True)
+    return Answer(joined(values), joined(errors), "numpy")
 
 
 def check_in_place(source: dnn.MemoryDesc, dst: dnn.MemoryDesc) -> None:

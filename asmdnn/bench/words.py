@@ -82,6 +82,11 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def after(prefix: str, parse: Callable[[str], str]) -> Callable[[str], str]:
+    """A word with or without a prefix that benchdnn gives it."""
+    return lambda word: parse(word.lower().removeprefix(prefix))
+
+
 def number(smallest: int, largest: int = LARGEST_NUMBER) -> Callable[[str], int]:
     """A whole number in a range."""
 

@@ -3,13 +3,13 @@
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.values import TYPES, joined, random_values
+from asmdnn.bench.values import TYPES
 from asmdnn.bench.words import LAYOUT, Option, data_type, flag, one_of
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.definitions.windows import adaptive_largest, adaptive_means
@@ -30,6 +30,8 @@ AdaptiveCase = Case[AdaptiveSettings, DimsProblem]
 
 
 class AdaptiveWork(TensorWork):
+    largest = LARGEST_VALUE
+
     def __init__(self, case: AdaptiveCase) -> None:
         settings, (dims, self.sizes) = case.settings, case.problem.tensors
         src, dst = (desc_of(shape, settings.dt, settings.tag) for shape in (dims, dims[:2] + self.sizes))
@@ -40,10 +42,6 @@ class AdaptiveWork(TensorWork):
         self.exactness = chains.exactness(self.attr)
         self.desc = dnn.AdaptivePooling(settings.alg, src, dst, indices)
 
-    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        src = self.descs["src"]
-        return {"src": random_values(random, src.dims, src.dtype, LARGEST_VALUE, exact)}
-
     def answer(self, data: TensorData) -> Answer:
         x = self.real(data, "src")
         if self.alg == "avg":
@@ -51,10 +49,7 @@ class AdaptiveWork(TensorWork):
             return self.judged(data, mean, UNIT_ROUNDOFF * np.abs(mean) if data.exact else error)
         values, where = adaptive_largest(x, self.sizes)
         found = self.judged(data, values, 0.0)
-        if len(self.results) == 1:
-            return found
-        errors = [np.broadcast_to(found.tolerance, values.shape), np.zeros(values.shape)]
-        return Answer(joined([found.values, where]), joined(errors), "numpy")
+        return typed.together([(found.values, found.tolerance), (where, 0.0)]) if len(self.results) > 1 else found
 
 
 DRIVER = Driver(
@@ -70,6 +65,5 @@ DRIVER = Driver(
     dims_problem(2),
     AdaptiveWork,
     example="--mode=CP --tag=abx,axb --alg=avg --threads=1 1x512x14x14:7x7",
-    notation="1x512x14x14:7x7",
     peers=(),
 )

@@ -7,16 +7,17 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench import chains
 from asmdnn.bench.attributes import ScaledSettings, options
-from asmdnn.bench.dims import DimsProblem, dims_problem, dims_words, longer_desc
+from asmdnn.bench.dims import DimsProblem, dims_problem, longer_desc, tag_of_dst
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import BINARY as BINARY_NUMBERS
 from asmdnn.bench.quantization import joined, quantities
-from asmdnn.bench.tensor_work import Peer, TensorWork
+from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.bench.words import DDT, DTAG, Option, data_type, flag, one_of, tag
+from asmdnn.bench.words import DDT, DTAG, Option, after, data_type, flag, one_of, tag
 from asmdnn.definitions.elementwise import BINARY, rounding_error
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 from asmdnn.types import BinaryAlgorithm
 
@@ -54,7 +55,7 @@ class BinaryWork(TensorWork):
         result = tuple(max(sizes) if 0 not in sizes else 0 for sizes in zip(*sources, strict=True))
         kinds, tags = ([*word.split(":"), word.split(":")[-1]][: len(names)] for word in (settings.sdt, settings.stag))
         wanted = dict(zip(names, zip(tensors, kinds, tags, strict=True), strict=True))
-        wanted["dst"] = (result, settings.ddt, tags[0] if settings.dtag == "any" else settings.dtag)
+        wanted["dst"] = (result, settings.ddt, tag_of_dst(settings))
         self.descs = {name: longer_desc(dims, ndims, kind, tag) for name, (dims, kind, tag) in wanted.items()}
         if settings.inplace:
             self.replaces("src0")
@@ -64,6 +65,8 @@ class BinaryWork(TensorWork):
         self.attr = settings.attr(result, scales={name: q.mask() for name, q in scales.items()})
         self.peer_slack = chains.peer_slack(self.attr)
         self.desc = dnn.BinaryForward(cast(BinaryAlgorithm, self.alg), **self.descs)
+        self.lacks = "" if self.alg in BINARY_NUMBERS else f"onednn: there is no operation {self.alg}"
+        self.takes = BINARY_NUMBERS.get(self.alg), "src0", "src1", "dst"
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         arrays = {}
@@ -87,14 +90,6 @@ class BinaryWork(TensorWork):
         rounds = self.alg == "div" or (bool(self.scales) and self.alg not in EXACT)
         return self.judged(data, values, rounding_error(values) if rounds else 0.0)
 
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return BINARY_NUMBERS[self.alg], *(peer.descs[name] for name in ("src0", "src1", "dst"))
-
-    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
-        if self.alg not in BINARY_NUMBERS:
-            raise Unimplemented(f"onednn: there is no operation {self.alg}")
-        return super().peer_primitive(isa, threads, results)
-
 
 def _of_both(parse: Any) -> Any:
     """One word for both, or one for each; a third is the condition's, of select."""
@@ -106,21 +101,11 @@ def _of_both(parse: Any) -> Any:
     return words
 
 
-def _alg(word: str) -> str:
-    return one_of(*BINARY, SELECT)(word.lower().removeprefix("binary_"))
-
-
-def _title(case: BinaryCase) -> str:
-    settings = case.settings
-    types = "" if {*settings.sdt.split(":"), settings.ddt} == {"f32"} else f"{settings.sdt} {settings.ddt} "
-    return f"{settings.alg} {types}{settings.stag} {dims_words(case.problem)}"
-
-
 DRIVER = Driver(
     "binary",
     BinarySettings(),
     {
-        "alg": Option("alg", _alg, f"{', '.join((*BINARY, SELECT))}", True),
+        "alg": Option("alg", after("binary_", one_of(*BINARY, SELECT)), f"{', '.join((*BINARY, SELECT))}", True),
         "sdt": Option("sdt", _of_both(data_type()),
                       "data types of the sources: f32 or f32:u8, of select f32:f32:s8", True),
         "ddt": DDT,
@@ -135,6 +120,5 @@ DRIVER = Driver(
     dims_problem(2, 3),
     BinaryWork,
     example="--mode=CP --alg=add,mul --threads=1 --peer=onednn 1x64x28x28:1x64x1x1",
-    notation="1x64x28x28:1x64x1x1",
-    title=_title,
+    title=titled("{alg} {types}{stag} {dims}"),
 )  # fmt: skip

@@ -6,13 +6,14 @@ import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.channel_norms import ChannelNormWork, NormProblem, parse
-from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData
+from asmdnn.bench.dims import desc_of
+from asmdnn.bench.driver import Array, Case, Driver, TensorData, by_direction
 from asmdnn.bench.norm_gradients import NormGradientWork
-from asmdnn.bench.norms import GRADIENTS, NormSettings, norm_options
-from asmdnn.bench.tensor_work import PROP_KINDS, Peer, TensorWork
+from asmdnn.bench.norms import NormSettings, norm_options
+from asmdnn.bench.tensor_work import PROP_KINDS
+from asmdnn.bench.titles import titled
 from asmdnn.bench.words import LAYOUT
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.normalization.channel_description import Fusion
 
 BnormCase = Case[NormSettings, NormProblem]
@@ -33,6 +34,8 @@ class BnormWork(ChannelNormWork):
         super().__init__(case)
         settings, fused = self.settings, fusion_of(self.settings.flags)
         self.has_relu = fused != "none"
+        self.lacks = "onednn: batch normalization has no post-ops" if settings.post_ops else ""
+        self.pass_on(self.problem.epsilon)
         self.descs = {**self.descs, **({"src_1": self.tensor} if "A" in settings.flags else {})}
         self.internal = ("workspace",) * (self.has_relu and self.is_training)
         mask = dnn.MemoryDesc(self.tensor.dims, dnn.u8, "any") if self.internal else None
@@ -40,11 +43,6 @@ class BnormWork(ChannelNormWork):
             PROP_KINDS[settings.dir], self.tensor, self.tensor, self.problem.epsilon, **self.optional,
             use_global_stats=self.given, fuse=fused, workspace=mask,
         )  # fmt: skip
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        if self.settings.post_ops:
-            raise Unimplemented("onednn: batch normalization has no post-ops")
-        return self.peer_direction, *self.peer_descs(peer), self.problem.epsilon, self.peer_flags
 
 
 class BnormGradientWork(NormGradientWork):
@@ -57,11 +55,13 @@ class BnormGradientWork(NormGradientWork):
         tensor, vector = desc_of(p.dims, settings.dt, settings.tag), desc_of(p.dims[1:2], "f32", "abx")
         self.axes = self.summed = (0, *range(2, len(p.dims)))
         self.take(tensor, tensor, vector, vector)
+        self.pass_on()
         if fused != "none":
             mask = dnn.MemoryDesc(tensor.dims, dnn.u8, strides=tensor.strides, inner_blocks=tensor.inner_blocks)
             added = {"diff_src_1": tensor} if fused == "norm_add_relu" else {}
             self.descs = {**self.descs, "workspace": mask, **added}
             self.results = ("diff_src", *added, *self.results[1:])
+            self.lacks = "onednn: the mask of a fused relu, which only its own forward pass can leave"
         how: dict[str, Any] = {**self.optional, "use_global_stats": self.given, "fuse": fused}
         self.desc = dnn.BatchNormBackward(tensor, tensor, tensor, epsilon=p.epsilon, **how)
 
@@ -77,28 +77,8 @@ class BnormGradientWork(NormGradientWork):
         found = super().passed(data)
         return found * data.arrays["workspace"] if "workspace" in self.descs else found
 
-    def peer(self, isa: str, threads: int) -> PeerSide:
-        if "workspace" in self.descs:
-            raise Unimplemented("onednn: the mask of a fused relu, which only its own forward pass can leave")
-        return super().peer(isa, threads)
-
     def asked_for(self, parameters: list[str]) -> list[str]:
         return [f"diff_{name}" for name in parameters]
-
-    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
-        return src, dst, *self.peer_numbers
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return *self.peer_descs(peer), *self.peer_numbers
-
-
-def _work(case: BnormCase) -> TensorWork:
-    return BnormGradientWork(case) if case.settings.dir in GRADIENTS else BnormWork(case)
-
-
-def _title(case: BnormCase) -> str:
-    settings = case.settings
-    return f"{settings.dir} {settings.flags} {settings.tag} {'x'.join(map(str, case.problem.dims))}"
 
 
 DRIVER = Driver(
@@ -107,9 +87,8 @@ DRIVER = Driver(
     norm_options({"tag": LAYOUT}, "GCHRA", "G statistics given, C scale, H shift, R relu, A add and relu",
                  "relu, linear:2:1, add:f32:per_oc, sum:0.5"),
     parse,
-    _work,
+    by_direction(BnormWork, BnormGradientWork),
     example="--mode=CP --dir=FWD_I --flags=GCH --tag=axb --threads=1 --peer=onednn mb1ic64ih56",
     notation="mb2ic64ih56iw56eps1e-4",
-    title=_title,
-    completed=completed,
+    title=titled("{dir} {flags} {tag} {dims}"),
 )  # fmt: skip

@@ -1,15 +1,14 @@
 """`--concat`: tensors one after the other along an axis."""
 
-from typing import Any
-
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, tag_of_dst
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, Peer, TensorWork
+from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values, rounded
 from asmdnn.bench.words import DTAG, TAGS, Option, Settings, axis, data_type
 from asmdnn.errors import InvalidArguments
@@ -36,7 +35,7 @@ class ConcatWork(TensorWork):
     here as there."""
 
     exactness = (True,)
-    numbers = NUMBERS_OF_MANY
+    function, numbers = "concat", NUMBERS_OF_MANY
 
     def __init__(self, case: ConcatCase) -> None:
         settings, problem = case.settings, case.problem
@@ -46,7 +45,7 @@ class ConcatWork(TensorWork):
         srcs = tuple(desc_of(dims, settings.sdt, each) for dims, each in sources)
         dims, at = list(problem.dims), settings.axis % len(problem.dims)
         dims[at] = sum(each[at] for each in problem.tensors)
-        dst = desc_of(tuple(dims), settings.ddt, tags[0] if settings.dtag == "any" else settings.dtag)
+        dst = desc_of(tuple(dims), settings.ddt, tag_of_dst(settings))
         self.descs = {f"src{k}": desc for k, desc in enumerate(srcs)}
         found = {q.argument.removeprefix("m"): q for q in settings.scales}
         for name in found.keys() - self.descs.keys():
@@ -56,6 +55,7 @@ class ConcatWork(TensorWork):
         self.attr = dnn.Attr(scales={name: q.mask() for name, q in found.items()})
         self.descs |= {"dst": dst}
         self.desc = self.concat = dnn.Concat(srcs, dst, settings.axis)
+        self.takes = "dst", len(srcs), self.concat.axis, [f"src{k}" for k in range(len(srcs))]
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         arrays = {}
@@ -71,12 +71,6 @@ class ConcatWork(TensorWork):
         for name, scales in self.scales.items():
             parts[name] = rounded(parts[name].astype(np.float32) * scales, self.concat.dst.dtype)
         return Answer(np.concatenate([*parts.values()], self.concat.axis), 0.0, "numpy")
-
-    def onednn(self, peer: Peer) -> Any:
-        count = len(self.concat.srcs)
-        srcs = peer.handles([peer.descs[f"src{k}"] for k in range(count)])
-        what = peer.descs["dst"], count, self.concat.axis, srcs, self.attributes_of(peer)
-        return peer.describe(peer.lib.dnnl_concat_primitive_desc_create, *what)
 
 
 DRIVER = Driver(
@@ -94,6 +88,5 @@ DRIVER = Driver(
     dims_problem(1, MOST_SOURCES),
     ConcatWork,
     example="--mode=CP --stag=abx,axb --threads=1 --peer=onednn 1x64x28x28:1x128x28x28",
-    notation="1x64x28x28:1x128x28x28",
-    title=lambda case: f"{case.settings.stag} {case.problem.name or case.problem}",
+    title=titled("{stag} {problem}"),
 )  # fmt: skip

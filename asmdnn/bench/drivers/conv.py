@@ -1,7 +1,6 @@
 """`--conv`: convolutions of 1, 2 and 3 spatial axes, forward and backward."""
 
 from asmdnn.bench.conv_work import CONV_OPTIONS, ConvSettings, ConvWork
-from asmdnn.bench.dims import completed
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.problems import parse_problem
 from asmdnn.bench.words import Option
@@ -29,5 +28,4 @@ DRIVER = Driver(
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=resnet_50",
     notation='mb1ic64ih56oc64oh56kh3ph1n"name"',
     bandwidth_bound=False,
-    completed=completed,
 )

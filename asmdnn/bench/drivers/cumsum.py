@@ -1,13 +1,11 @@
 """`--cumsum`: cumulative sums along an axis; of this library alone."""
 
-import numpy as np
-
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.values import random_values
+from asmdnn.bench.titles import titled
 from asmdnn.bench.words import INPLACE, LAYOUT, Settings, axis, flag
 from asmdnn.definitions.reduction import cumulated, cumulative_error
 from asmdnn.records import dataclass
@@ -28,6 +26,8 @@ CumsumCase = Case[CumsumSettings, DimsProblem]
 
 
 class CumsumWork(TensorWork):
+    largest = LARGEST_VALUE
+
     def __init__(self, case: CumsumCase) -> None:
         settings = case.settings
         tensor = desc_of(case.problem.dims, "f32", settings.tag)
@@ -35,16 +35,9 @@ class CumsumWork(TensorWork):
         self.in_place = {"dst": "src"} if settings.inplace else {}
         self.desc = self.sum = dnn.CumulativeSum(tensor, tensor, settings.axis, settings.exclusive, settings.reverse)
 
-    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        return {"src": random_values(random, self.descs["src"].dims, dnn.f32, LARGEST_VALUE, exact)}
-
     def answer(self, data: TensorData) -> Answer:
         x, how = self.real(data, "src"), (self.sum.axis, self.sum.exclusive, self.sum.reverse)
         return Answer(cumulated("sum", x, *how), 0.0 if data.exact else cumulative_error(x, *how), "numpy")
-
-
-def _title(case: CumsumCase) -> str:
-    return f"{case.settings.tag} {dims_words(case.problem)} axis {case.settings.axis}"
 
 
 DRIVER = Driver(
@@ -60,7 +53,6 @@ DRIVER = Driver(
     dims_problem(1),
     CumsumWork,
     example="--mode=CP --axis=1 --threads=1 512x768",
-    notation="512x768",
-    title=_title,
+    title=titled("{tag} {dims} axis {axis}"),
     peers=(),
 )

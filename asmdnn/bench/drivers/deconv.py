@@ -5,7 +5,6 @@ from typing import ClassVar
 import asmdnn as dnn
 from asmdnn.bench.conv_work import CONV_OPTIONS, ConvSettings, ConvWork
 from asmdnn.bench.deconv_problem import parse_deconv_problem
-from asmdnn.bench.dims import completed
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.words import Option
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -36,5 +35,4 @@ DRIVER = Driver(
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=dcgan",
     notation='mb1ic64ih56oc32oh112kh2sh2ph0n"name"',
     bandwidth_bound=False,
-    completed=completed,
 )

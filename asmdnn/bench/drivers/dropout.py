@@ -67,6 +67,5 @@ DRIVER = Driver(
     dims_problem(1),
     DropoutWork,
     example="--mode=CP --p=0.1 --threads=1 512x768",
-    notation="512x768",
     peers=(),
 )

@@ -5,18 +5,19 @@ from typing import Any, cast
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import dims, older, typed
+from asmdnn.bench import older, typed
 from asmdnn.bench.attributes import AttributeSettings, options
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.driver import Array, Case, Driver, TensorData, completed
+from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.words import FIRST_DIM, LAYOUT, Option, data_type, direction, flag, one_of
 from asmdnn.definitions.elementwise import forward, rounding_error, slope
 from asmdnn.definitions.rounding import as_f32
-from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, FORWARD_ALGS, USE_DST
 from asmdnn.records import dataclass, replace
@@ -43,10 +44,9 @@ class EltwiseSettings(AttributeSettings):
 EltwiseCase = Case[EltwiseSettings, DimsProblem]
 
 
-class EltwiseWork(TensorWork):
-    exactness = (False,)
+class EltwiseWork(GradientWork):
     peer_slack = 10_000.0  # oneDNN's approximations, such as that of log around 1
-    function, post_ops = "eltwise_forward", ("eltwise", "binary")
+    primitive, function, post_ops = "eltwise", "eltwise_forward", ("eltwise", "binary")
 
     def __init__(self, case: EltwiseCase) -> None:
         settings = self.settings = case.settings
@@ -58,12 +58,17 @@ class EltwiseWork(TensorWork):
         names = (self.data_name, "diff_dst", "diff_src") if self.is_backward else ("src", "dst")
         self.descs, self.results = dict.fromkeys(names, tensor), names[-1:]
         self.in_place = {names[-1]: names[-2]} if settings.inplace else {}
+        of_onednn = ELTWISE.get(settings.alg)
+        self.lacks = "" if of_onednn else f"onednn: there is no function {settings.alg}"
+        self.forward_takes = of_onednn, "src", "dst", *numbers
+        self.takes = of_onednn, "diff_src", "diff_dst", self.data_name, *numbers
         if self.is_backward:
             alg = cast(EltwiseBackwardAlgorithm, self.alg + USE_DST * self.of_dst)
             self.desc = dnn.EltwiseBackward(alg, tensor, tensor, tensor, *numbers)
         else:
             kind, function = PROP_KINDS[settings.dir], cast(EltwiseAlgorithm, self.alg)
             self.desc = dnn.EltwiseForward(kind, function, tensor, tensor, *numbers)
+            self.takes = FORWARD[settings.dir], *self.forward_takes
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         desc = self.descs[self.data_name]
@@ -77,26 +82,12 @@ class EltwiseWork(TensorWork):
         if self.is_backward:
             gradient = self.real(data, "diff_dst")
             values = gradient * slope(self.alg, x, *numbers, self.of_dst)
-            error, dtype = rounding_error(values, gradient), self.descs["diff_src"].dtype
-            return Answer(*typed.narrowed(values, error, dtype), "numpy")
+            return self.gradients({"diff_src": (values, rounding_error(values, gradient))})
         values = forward(self.alg, x, *numbers)
         return self.judged(data, values, rounding_error(values))
 
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        settings, descs = self.settings, [peer.descs[name] for name in self.descs]
-        if settings.alg not in ELTWISE:
-            raise Unimplemented(f"onednn: there is no function {settings.alg}")
-        kind = FORWARD.get(settings.dir, FORWARD["FWD_D"])
-        return kind, ELTWISE[settings.alg], descs[0], descs[-1], settings.alpha, settings.beta
-
     def onednn(self, peer: Peer) -> Any:
-        forward = super().onednn(peer)
-        if not self.is_backward:
-            return forward
-        data, diff_dst, diff_src = (peer.descs[name] for name in self.descs)
-        numbers = self.settings.alpha, self.settings.beta
-        create = peer.lib.dnnl_eltwise_backward_primitive_desc_create
-        return peer.describe(create, ELTWISE[self.settings.alg], diff_src, diff_dst, data, *numbers, forward, peer.null)
+        return super().onednn(peer) if self.is_backward else TensorWork.onednn(self, peer)
 
 
 def _work(case: EltwiseCase) -> EltwiseWork | str:
@@ -107,22 +98,14 @@ def _work(case: EltwiseCase) -> EltwiseWork | str:
     return EltwiseWork(case)
 
 
-def _title(case: EltwiseCase) -> str:
-    settings = case.settings
-    numbers = "".join(f" {number:g}" for number in (settings.alpha, settings.beta) if number)
-    backward = " backward" if settings.dir == "BWD_D" else ""
-    kind = f" {settings.dt}" if settings.dt != "f32" else ""
-    return f"{settings.alg}{numbers}{backward}{kind} {settings.tag} {dims_words(case.problem)}"
-
-
 def _alg(word: str) -> str:
     name = word.lower().removeprefix("eltwise_").replace(USE_DST, OF_DST)
     return name if name in older.FUNCTIONS else one_of(*WORDS)(name)
 
 
-def _completed(settings: EltwiseSettings, problem: DimsProblem) -> tuple[EltwiseSettings, DimsProblem]:
+def _completed(settings: EltwiseSettings, problem: DimsProblem) -> tuple[Any, Any]:
     alg, alpha, beta = older.function(settings.alg, settings.alpha, settings.beta)
-    return dims.completed(replace(settings, alg=alg, alpha=alpha, beta=beta), problem)
+    return completed(replace(settings, alg=alg, alpha=alpha, beta=beta), problem)
 
 
 DRIVER = Driver(
@@ -143,7 +126,6 @@ DRIVER = Driver(
     dims_problem(1),
     _work,
     example="--mode=CP --alg=tanh,gelu_erf --threads=1 --peer=onednn 1x64x28x28",
-    notation="1x64x28x28",
-    title=_title,
+    title=titled("{alg} {numbers}{backward}{types}{tag} {dims}"),
     completed=_completed,
 )  # fmt: skip

@@ -7,6 +7,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values
 from asmdnn.bench.words import Option, Settings, axis, data_type, tag
 from asmdnn.records import dataclass
@@ -49,10 +50,6 @@ class GatherWork(TensorWork):
         return Answer(np.take(self.real(data, "src"), data.arrays["indices"], self.gather.axis), 0.0, "numpy")
 
 
-def _title(case: GatherCase) -> str:
-    return f"{case.settings.dt} axis {case.settings.axis} {case.problem.name or case.problem}"
-
-
 DRIVER = Driver(
     "gather",
     GatherSettings(),
@@ -64,7 +61,6 @@ DRIVER = Driver(
     dims_problem(2),
     GatherWork,
     example="--mode=CP --threads=1 30522x768:128",
-    notation="30522x768:128",
-    title=_title,
+    title=titled("{dt} axis {axis} {problem}"),
     peers=(),
 )

@@ -8,7 +8,6 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench.dims import DimsProblem, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData
-from asmdnn.bench.drivers.matmul import title
 from asmdnn.bench.product_work import Arrays, Doubles, ProductWork
 from asmdnn.bench.quantization import real
 from asmdnn.bench.words import Option, Settings, one_of
@@ -113,6 +112,5 @@ DRIVER = Driver(
     example="--mode=CP --pack=none,b --threads=1 --peer=mkl 16x1024:1024x1024",
     notation='16x1024:1024x4096_n"name"',
     bandwidth_bound=False,
-    title=lambda case: title(case.problem),
     peers=("mkl", "numpy"),
 )  # fmt: skip

@@ -4,11 +4,11 @@ from typing import Any
 
 import asmdnn as dnn
 from asmdnn.bench.channel_norms import ChannelNormWork, NormProblem, parse
-from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Array, Case, Driver
+from asmdnn.bench.dims import desc_of
+from asmdnn.bench.driver import Array, Case, Driver, by_direction
 from asmdnn.bench.norm_gradients import NormGradientWork
-from asmdnn.bench.norms import GRADIENTS, NormSettings, norm_options
-from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
+from asmdnn.bench.norms import NormSettings, norm_options
+from asmdnn.bench.tensor_work import PROP_KINDS
 from asmdnn.bench.words import LAYOUT
 from asmdnn.definitions.normalization import by_groups
 from asmdnn.errors import Unimplemented
@@ -46,20 +46,14 @@ class GnormGradientWork(NormGradientWork):
         return by_groups(x, self.groups)
 
 
-def _work(case: GnormCase) -> TensorWork:
-    return GnormGradientWork(case) if case.settings.dir in GRADIENTS else GnormWork(case)
-
-
 DRIVER = Driver(
     "gnorm",
     NormSettings(),
     norm_options({"tag": LAYOUT}, "GCHR", "G statistics are given, C scale, H shift, R relu after",
                  "relu, linear:2:1, add:f32:per_oc, sum:0.5"),
     parse,
-    _work,
+    by_direction(GnormWork, GnormGradientWork),
     example="--mode=CP --dir=FWD_I --flags=CH --tag=axb --threads=1 g32mb1ic320ih32",
-    notation="g32mb1ic320ih32",
     title=lambda case: f"{case.settings.dir} {case.settings.flags} {case.settings.tag} {case.problem}",
-    completed=completed,
     peers=(),
 )  # fmt: skip

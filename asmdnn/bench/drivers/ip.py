@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import completed
 from asmdnn.bench.driver import Case, Driver
 from asmdnn.bench.ip_problem import IpProblem, ip_problem
 from asmdnn.bench.product_work import Arrays, Doubles, product_options
@@ -61,5 +60,4 @@ DRIVER = Driver(
     example="--mode=CP --dir=FWD_B,BWD_D,BWD_WB --threads=1 --peer=onednn mb16ic1024oc1000",
     notation='mb16ic256ih7oc1000n"name"',
     bandwidth_bound=False,
-    completed=completed,
 )  # fmt: skip

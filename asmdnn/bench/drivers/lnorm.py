@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, completed, desc_of, dims_problem
-from asmdnn.bench.driver import Case, Driver, TensorData
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.driver import Case, Driver, TensorData, by_direction
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.norm_gradients import NormGradientWork
-from asmdnn.bench.norms import GRADIENTS, NormSettings, NormWork, norm_options
-from asmdnn.bench.tensor_work import PROP_KINDS, Peer, TensorWork
+from asmdnn.bench.norms import NormSettings, NormWork, norm_options
+from asmdnn.bench.tensor_work import PROP_KINDS
+from asmdnn.bench.titles import titled
 from asmdnn.bench.words import Option, data_type, tag
 from asmdnn.definitions.normalization import inverse_deviation, moments, rows_error, statistics_error
 from asmdnn.definitions.rounding import as_f32
-from asmdnn.errors import Unimplemented
 from asmdnn.records import dataclass
 
 EPSILON = 1e-5
@@ -39,8 +39,10 @@ class LnormWork(NormWork):
         src, dst = _descs(case)
         super().__init__(settings, src, dst)
         self.rms = "M" in settings.flags
-        self.statistics = desc_of(dims[:-1], "f32", settings.stat_tag)
-        self.add_tensors(self.statistics, desc_of(dims[-1:], "f32", "abx"), ("mean", "variance")[self.rms :])
+        statistics = desc_of(dims[:-1], "f32", settings.stat_tag)
+        self.lacks = NO_RMS if self.rms else ""
+        self.pass_on(EPSILON, statistics)
+        self.add_tensors(statistics, desc_of(dims[-1:], "f32", "abx"), ("mean", "variance")[self.rms :])
         kind, how = PROP_KINDS[settings.dir], {"use_global_stats": self.given, "rms": self.rms}
         self.desc = dnn.LayerNormForward(kind, src, dst, EPSILON, **self.optional, **how)  # type: ignore[arg-type]
 
@@ -57,12 +59,6 @@ class LnormWork(NormWork):
         dst = self.judged(data, values, rows_error(x, x - mean, factor, scale, shift))
         return self.answers(dst, {"mean": (mean[..., 0], errors[0]), "variance": (variance[..., 0], errors[1])})
 
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        if self.rms:
-            raise Unimplemented(NO_RMS)
-        descs = (*self.peer_descs(peer), peer.layout(self.statistics))
-        return self.peer_direction, *descs, EPSILON, self.peer_flags
-
 
 class LnormGradientWork(NormGradientWork):
     primitive = "layer_normalization"
@@ -71,6 +67,8 @@ class LnormGradientWork(NormGradientWork):
         settings, dims = case.settings, case.problem.dims
         self.settings, self.epsilon, self.rms = settings, EPSILON, "M" in settings.flags
         self.axes, self.summed = (len(dims) - 1,), tuple(range(len(dims) - 1))
+        self.lacks = NO_RMS if self.rms else ""
+        self.pass_on("mean")
         src, dst = _descs(case)
         self.take(src, dst, desc_of(dims[:-1], "f32", settings.stat_tag), desc_of(dims[-1:], "f32", "abx"))
         how: dict[str, Any] = {"mean": None, **self.optional, "rms": self.rms, "use_global_stats": self.given}
@@ -78,18 +76,6 @@ class LnormGradientWork(NormGradientWork):
 
     def asked_for(self, parameters: list[str]) -> list[str]:
         return ["shift"] if "diff_shift" in self.results else []
-
-    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
-        if self.rms:
-            raise Unimplemented(NO_RMS)
-        return src, dst, peer.descs["mean"], *self.peer_numbers
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return *self.peer_descs(peer), peer.descs["mean"], *self.peer_numbers
-
-
-def _work(case: LnormCase) -> TensorWork:
-    return LnormGradientWork(case) if case.settings.dir in GRADIENTS else LnormWork(case)
 
 
 def _descs(case: LnormCase) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
@@ -115,11 +101,6 @@ def _types(word: str) -> str:
     return names[0] if len({*names}) == 1 else ":".join(names)
 
 
-def _title(case: LnormCase) -> str:
-    settings = case.settings
-    return f"{settings.dir} {settings.flags} {settings.tag} {'x'.join(map(str, case.problem.dims))}"
-
-
 LAYOUTS = {
     "dt": Option("dt", _types, "data types of src and dst: f32 (default), bf16, f16, bf16:f32, ...", True),
     "ss_dt": Option("ss_dt", data_type("f32"), "data type of scale and shift: f32", True),
@@ -132,9 +113,7 @@ DRIVER = Driver(
     norm_options(LAYOUTS, "GCHM", "G statistics are given, C scale, H shift, M without mean (RMS)",
                  "linear:2:1, add:f32:per_oc"),
     dims_problem(1),
-    _work,
+    by_direction(LnormWork, LnormGradientWork),
     example="--mode=CP --dir=FWD_I --flags=CH --threads=1 --peer=onednn 128x768",
-    notation="128x768",
-    title=_title,
-    completed=completed,
+    title=titled("{dir} {flags} {tag} {dims}"),
 )  # fmt: skip

@@ -1,16 +1,15 @@
 """`--lrn`: local response normalization, across channels and within them."""
 
-from typing import Any
-
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Array, Case, Data, Driver, TensorData
+from asmdnn.bench.dims import desc_of
+from asmdnn.bench.driver import Array, Case, Data, Driver, TensorData, by_direction
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.lrn_problem import LrnProblem, parse
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.typed import numbers
 from asmdnn.bench.values import decoded
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
@@ -19,7 +18,8 @@ from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm
 from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES
 
-ALGS = {"ACROSS": 0xAFF, "WITHIN": 0xBFF}  # oneDNN's numbers
+ALGS: dict[str, LRNAlgorithm] = {"ACROSS": "lrn_across_channels", "WITHIN": "lrn_within_channel"}
+OF_ONEDNN = {"ACROSS": 0xAFF, "WITHIN": 0xBFF}  # its numbers
 HALVES_SLACK = 1e6  # oneDNN's workspace is of the type of src
 
 
@@ -42,27 +42,22 @@ class LrnWork(TensorWork):
     function = "lrn_forward"
 
     def __init__(self, case: LrnCase) -> None:
-        settings, p = self.settings, self.problem = case.settings, case.problem
+        settings, p = case.settings, case.problem
         tensor, trains = desc_of(p.dims, settings.dt, settings.tag), settings.dir == "FWD_D"
-        self.is_across = settings.alg == "ACROSS"
+        self.axes, self.window = axes_of(case), (p.size, p.alpha, p.beta, p.k)
         self.descs, self.internal = {"src": tensor, "dst": tensor}, ("workspace",) * trains
-        alg: LRNAlgorithm = "lrn_across_channels" if self.is_across else "lrn_within_channel"
-        numbers, kept = (p.size, p.alpha, p.beta, p.k), desc_of(p.dims, "f32", settings.tag) if trains else None
-        self.desc = dnn.LRNForward(PROP_KINDS[settings.dir], alg, tensor, tensor, *numbers, kept)
+        self.takes = FORWARD[settings.dir], OF_ONEDNN[settings.alg], "src", "dst", *self.window
+        kept = desc_of(p.dims, "f32", settings.tag) if trains else None
+        self.desc = dnn.LRNForward(PROP_KINDS[settings.dir], ALGS[settings.alg], tensor, tensor, *self.window, kept)
 
     @property
     def argument_bytes(self) -> int:
         return super().argument_bytes + len(self.internal) * dnn.f32.size_bytes * self.descs["dst"].nelems()
 
     def answer(self, data: TensorData) -> Answer:
-        x, p = self.real(data, "src"), self.problem
-        axes = (1,) if self.is_across else tuple(range(2, x.ndim))
-        values = local_response(x, axes, p.size, p.alpha, p.beta, p.k)
-        return self.judged(data, values, local_response_error(values, p.size ** len(axes), p.beta))
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        p, descs = self.problem, (peer.descs["src"], peer.descs["dst"])
-        return FORWARD[self.settings.dir], ALGS[self.settings.alg], *descs, p.size, p.alpha, p.beta, p.k
+        size, _, beta, _ = self.window
+        values = local_response(self.real(data, "src"), self.axes, *self.window)
+        return self.judged(data, values, local_response_error(values, size ** len(self.axes), beta))
 
 
 class LrnGradientWork(GradientWork):
@@ -72,69 +67,52 @@ class LrnGradientWork(GradientWork):
     primitive, forward_tensors = "lrn", ("src", "dst")
 
     def __init__(self, case: LrnCase) -> None:
-        settings, p = self.settings, self.problem = case.settings, case.problem
+        settings, p = case.settings, case.problem
         self.tensor, base = (desc_of(p.dims, dt, settings.tag) for dt in (settings.dt, "f32"))
         if settings.dt != "f32":
             self.peer_slack = HALVES_SLACK
-        self.is_across = settings.alg == "ACROSS"
-        self.axes = (1,) if self.is_across else tuple(range(2, len(p.dims)))
-        self.window = p.size, p.alpha, p.beta, p.k
+        self.axes, self.window = axes_of(case), (p.size, p.alpha, p.beta, p.k)
         self.descs = {"src": self.tensor, "diff_dst": self.tensor, "workspace": base, "diff_src": self.tensor}
-        alg: LRNAlgorithm = "lrn_across_channels" if self.is_across else "lrn_within_channel"
-        self.desc = dnn.LRNBackward(alg, self.tensor, self.tensor, self.tensor, *self.window, base)
+        self.takes = OF_ONEDNN[settings.alg], "diff_src", "diff_dst", "src", *self.window
+        self.forward_takes = OF_ONEDNN[settings.alg], "src", "dst", *self.window
+        self.desc = dnn.LRNBackward(ALGS[settings.alg], self.tensor, self.tensor, self.tensor, *self.window, base)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         x, d = (numbers(random, self.tensor.dims, self.tensor.dtype, -8, 8) for _ in range(2))
         real = decoded(x, self.tensor.dtype).astype(np.float64)
-        base = local_base(real, self.axes, self.problem.size, self.problem.alpha, self.problem.k)
+        size, alpha, _, k = self.window
+        base = local_base(real, self.axes, size, alpha, k)
         return {"src": x, "diff_dst": d, "workspace": base.astype(np.float32)}
 
     def answer(self, data: TensorData) -> Answer:
-        x, d, p = self.real(data, "src"), self.real(data, "diff_dst"), self.problem
+        x, d, (terms, _, beta, _) = self.real(data, "src"), self.real(data, "diff_dst"), self.window
         values, size = local_response_gradient(x, d, self.axes, *self.window)
-        error = local_response_error(size, 4 * p.size ** len(self.axes), p.beta + 1)
+        error = local_response_error(size, 4 * terms ** len(self.axes), beta + 1)
         return self.gradients({"diff_src": (values, error)})
 
     def forward_data(self, data: Data) -> TensorData:
         return TensorData({"src": data.arrays["src"], "dst": data.arrays["diff_src"]}, False)
 
-    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
-        return ALGS[self.settings.alg], src, dst, *self.window
 
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        descs = (peer.descs[name] for name in ("diff_src", "diff_dst", "src"))
-        return ALGS[self.settings.alg], *descs, *self.window
-
-
-def _work(case: LrnCase) -> TensorWork:
-    return LrnGradientWork(case) if case.settings.dir == "BWD_D" else LrnWork(case)
-
-
-def _title(case: LrnCase) -> str:
-    settings = case.settings
-    kind = f"{settings.dt} " if settings.dt != "f32" else ""
-    return f"{settings.dir} {kind}{settings.alg.lower()} {settings.tag} {case.problem.name or case.problem}"
+def axes_of(case: LrnCase) -> tuple[int, ...]:
+    """Of a window."""
+    return (1,) if case.settings.alg == "ACROSS" else tuple(range(2, len(case.problem.dims)))
 
 
 DRIVER = Driver(
     "lrn",
     LrnSettings(),
     {
-        "dir": Option(
-            "dir",
-            direction(*PROP_KINDS, "BWD_D"),
-            "FWD_D training, with a workspace (default), FWD_I, BWD_D backward",
-            True,
-        ),
+        "dir": Option("dir", direction(*PROP_KINDS, "BWD_D"),
+                      "FWD_D training, with a workspace (default), FWD_I, BWD_D backward", True),
         "dt": Option("dt", data_type(*FLOAT_NAMES), "data type: f32 (default), bf16, f16", True),
         "tag": LAYOUT,
         "alg": Option("alg", one_of(*ALGS), "ACROSS channels (default), WITHIN each", True),
         "mb": IMAGES,
     },
     parse,
-    _work,
+    by_direction(LrnWork, LrnGradientWork),
     example="--mode=CP --dir=FWD_I --tag=abx,axb --threads=1 --peer=onednn mb1ic64ih56",
     notation="mb2ic64ih56_ls5alpha0.0001beta0.75k1",
-    title=_title,
-    completed=completed,
-)
+    title=titled("{dir} {types}{alg} {tag} {problem}"),
+)  # fmt: skip

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import asmdnn as dnn
 from asmdnn.bench import older
@@ -10,7 +9,6 @@ from asmdnn.bench.attributes import scaled_options, zero_points_option
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver
 from asmdnn.bench.product_work import Arrays, Doubles, ProductSettings, ProductWork, product_options
-from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.typed_words import types_of_matrices
 from asmdnn.bench.words import Option, Strides, number, show_strides, strides
 from asmdnn.definitions.products import product, product_size
@@ -47,6 +45,7 @@ class MatmulWork(ProductWork):
             self.descs["bias"] = desc_of(bias, types["bias"], "abx")
         self.set_attributes(settings, dims, dict.fromkeys(TENSORS, len(dims["dst"]) - 1))
         self.desc = dnn.MatMul(**self.descs)
+        self.takes = "src", "weights", "bias" if "bias" in self.descs else None, "dst"
         self.reduction = src[-1]
         self.flops = 2 * math.prod(dims["dst"]) * self.reduction
 
@@ -56,19 +55,11 @@ class MatmulWork(ProductWork):
     def sizes(self, x: Arrays) -> Sequence[Doubles]:
         return [product_size(x["src"], x["weights"])]
 
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        descs = peer.descs
-        return descs["src"], descs["weights"], descs.get("bias", peer.null), descs["dst"]
-
 
 def dst_dims(src: tuple[int, ...], weights: tuple[int, ...]) -> tuple[int, ...]:
     """Of the product; what does not fit is left to the description to complain about."""
     batch = (s if w == 1 else w for s, w in zip(src[:-2], weights[:-2], strict=False))
     return (*batch, *src[-2:-1], weights[-1])
-
-
-def title(problem: DimsProblem) -> str:
-    return problem.name or ":".join("x".join(map(str, dims)) for dims in problem.tensors)
 
 
 DRIVER = Driver(
@@ -91,5 +82,4 @@ DRIVER = Driver(
     example="--mode=CP --wtag=any,ab --bia-dt=f32 --threads=1 --peer=onednn 16x1024:1024x1024",
     notation='16x1024:1024x4096_n"name"',
     bandwidth_bound=False,
-    title=lambda case: title(case.problem),
 )  # fmt: skip

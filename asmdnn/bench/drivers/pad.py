@@ -3,12 +3,12 @@
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words, tag_of_dst
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.values import TYPES, random_values
+from asmdnn.bench.values import TYPES
 from asmdnn.bench.words import DTAG, Option, Settings, data_type, one_of, tag
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.concat.pad import CONSTANT, MODES, PadMode
@@ -32,7 +32,7 @@ PadCase = Case[PadSettings, DimsProblem]
 class PadWork(TensorWork):
     """Elements are moved, so one kind of data is enough; the larger half of what is added is behind src."""
 
-    exactness = (True,)
+    exactness, largest = (True,), LARGEST_VALUE
 
     def __init__(self, case: PadCase) -> None:
         settings, (inner, outer) = case.settings, case.problem.tensors
@@ -40,15 +40,10 @@ class PadWork(TensorWork):
             raise InvalidArguments(f"{dims_words(case.problem)}: src and dst have one number of dims")
         self.settings, added = settings, [made - size for size, made in zip(inner, outer, strict=True)]
         self.widths = [(n // 2, n - n // 2) for n in added]
-        dtag = settings.stag if settings.dtag == "any" else settings.dtag
-        src, dst = desc_of(inner, settings.dt, settings.stag), desc_of(outer, settings.dt, dtag)
+        src, dst = desc_of(inner, settings.dt, settings.stag), desc_of(outer, settings.dt, tag_of_dst(settings))
         self.descs = {"src": src, "dst": dst}
         before = tuple(first for first, _ in self.widths)
         self.desc = dnn.Pad(src, dst, before, settings.fill, settings.value)
-
-    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        src = self.descs["src"]
-        return {"src": random_values(random, src.dims, src.dtype, LARGEST_VALUE, True)}
 
     def answer(self, data: TensorData) -> Answer:
         x, settings = self.real(data, "src"), self.settings
@@ -69,6 +64,5 @@ DRIVER = Driver(
     dims_problem(2),
     PadWork,
     example="--mode=CP --threads=1 1x64x56x56:1x64x58x58",
-    notation="1x64x56x56:1x64x58x58",
     peers=(),
 )

@@ -1,20 +1,21 @@
 """`--pool`: the largest or the mean of windows."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench import chains
+from asmdnn.bench import chains, typed
 from asmdnn.bench.attributes import AttributeSettings, options
-from asmdnn.bench.dims import completed, desc_of
-from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
+from asmdnn.bench.dims import desc_of
+from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, by_direction
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.pool_problem import PoolProblem, parse_problem
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork
-from asmdnn.bench.values import encoded, joined, random_values
+from asmdnn.bench.titles import titled
+from asmdnn.bench.values import encoded, random_values
 from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.definitions.rounding import gamma
 from asmdnn.definitions.windows import (
@@ -72,6 +73,9 @@ class PoolWork(TensorWork):
         self.attr = settings.attr(dst.dims)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
         self.sizes, self.window = windows_of(p)
+        kernel, strides, *padding = self.sizes
+        kind = FORWARD["FWD_D" if self.has_indices else "FWD_I"]
+        self.takes = kind, OF_ONEDNN[self.alg], "src", "dst", strides, kernel, *padding
         self.desc = dnn.PoolingForward(ALGORITHMS[self.alg], src, dst, *self.sizes, indices)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
@@ -88,10 +92,7 @@ class PoolWork(TensorWork):
         if self.has_indices and self.descs["indices"].dtype == dnn.u8:
             where = positions_of(where, self.window, x.shape[2:])
         found = self.judged(data, values, 0.0)
-        if not self.has_indices:
-            return found
-        errors = [np.broadcast_to(found.tolerance, values.shape), np.zeros(values.shape)]
-        return Answer(joined([found.values, where]), joined(errors), "numpy")
+        return typed.together([(found.values, found.tolerance), (where, 0.0)]) if self.has_indices else found
 
     def peer_tensors(self) -> "dict[str, Tensor]":
         """oneDNN's indices have a form of its own."""
@@ -103,11 +104,6 @@ class PoolWork(TensorWork):
     def peer(self, isa: str, threads: int) -> PeerSide:
         found = self.peer_primitive(isa, threads, ("dst",))
         return TrainingPeer(found, self) if self.has_indices else found
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        kernel, strides, *others = map(peer.dims, self.sizes)
-        kind = FORWARD["FWD_D" if self.has_indices else "FWD_I"]
-        return kind, OF_ONEDNN[self.alg], peer.descs["src"], peer.descs["dst"], strides, kernel, *others
 
 
 class TrainingPeer:
@@ -139,6 +135,9 @@ class PoolGradientWork(GradientWork):
         self.descs = {"diff_dst": dst, "diff_src": src} | ({"indices": indices} if indices else {})
         self.attr, self.forward_tensors = settings.attr(src.dims), ("src", "dst") if self.is_max else ()
         self.sizes, self.window = windows_of(self.problem)
+        kernel, strides, *padding = self.sizes
+        self.forward_takes = OF_ONEDNN[self.alg], "src", "dst", strides, kernel, *padding
+        self.takes = OF_ONEDNN[self.alg], "diff_src", "diff_dst", strides, kernel, *padding
         self.desc = dnn.PoolingBackward(ALGORITHMS[self.alg], src, dst, *self.sizes, indices)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
@@ -179,13 +178,6 @@ class PoolGradientWork(GradientWork):
         src = encoded(self.forward_src(data.exact), self.descs["diff_src"].dtype)
         return TensorData({"src": src, "dst": data.arrays["diff_dst"]}, data.exact)
 
-    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
-        kernel, strides, *others = map(peer.dims, self.sizes)
-        return OF_ONEDNN[self.alg], src, dst, strides, kernel, *others
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return self.forward_arguments(peer, peer.descs["diff_src"], peer.descs["diff_dst"])
-
 
 def windows_of(p: PoolProblem) -> tuple[Sizes, SlidingWindow]:
     """The sizes that a description has, and the window of the definition."""
@@ -198,19 +190,9 @@ def numbers_of(plane: tuple[int, ...]) -> Array:
     return np.arange(math.prod(plane), dtype=np.float64).reshape(1, 1, *plane)
 
 
-def _work(case: PoolCase) -> TensorWork:
-    return PoolGradientWork(case) if case.settings.dir == "BWD_D" else PoolWork(case)
-
-
 def _alg(word: str) -> str:
     name = word.lower().removeprefix("pooling_")
     return one_of(*ALGORITHMS)(LONG_NAMES.get(name, name))
-
-
-def _title(case: PoolCase) -> str:
-    kind = f"{case.settings.dt} " if case.settings.dt != "f32" else ""
-    backward = "backward " if case.settings.dir == "BWD_D" else ""
-    return f"{case.settings.alg} {backward}{kind}{case.settings.tag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
@@ -229,9 +211,8 @@ DRIVER = Driver(
                          "indices of maxima: s32 in a plane (default), or u8 in the window, as oneDNN's", True),
     },
     parse_problem,
-    _work,
+    by_direction(PoolWork, PoolGradientWork),
     example="--mode=CP --tag=abx,axb --alg=max,avg_np --threads=1 --peer=onednn mb1ic64ih112kh3sh2ph1",
     notation='mb1ic64ih112kh3sh2ph1n"name"',
-    title=_title,
-    completed=completed,
+    title=titled("{alg} {backward}{types}{tag} {problem}"),
 )  # fmt: skip

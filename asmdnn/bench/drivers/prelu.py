@@ -1,16 +1,15 @@
 """`--prelu`: src where it is positive, else weights times src."""
 
-from typing import Any
-
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench.attributes import AttributeSettings, options
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Case, Driver, TensorData
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.driver import Case, Driver, TensorData, by_direction
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.words import INPLACE, Option, data_type, direction, tag
 from asmdnn.definitions.elementwise import prelu, prelu_gradient
 from asmdnn.definitions.normalization import sum_roundings
@@ -40,15 +39,12 @@ class PreluWork(TensorWork):
         settings, (tensor, slopes) = case.settings, _descs(case)
         self.descs = {"src": tensor, "weights": slopes, "dst": tensor}
         self.in_place = {"dst": "src"} if settings.inplace else {}
-        self.attr, self.kind = settings.attr(tensor.dims), FORWARD[settings.dir]
+        self.attr, self.takes = settings.attr(tensor.dims), (FORWARD[settings.dir], *self.descs)
         self.desc = dnn.PReLUForward(PROP_KINDS[settings.dir], tensor, slopes, tensor)
 
     def answer(self, data: TensorData) -> Answer:
         values = prelu(self.real(data, "src"), self.real(data, "weights"))
         return self.judged(data, values, UNIT * np.abs(values))
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return self.kind, *(peer.descs[name] for name in self.descs)
 
 
 class PreluGradientWork(GradientWork):
@@ -57,6 +53,7 @@ class PreluGradientWork(GradientWork):
     bounds = (-2, 2)
     peer_slack = 10.0
     primitive, results = "prelu", ("diff_src", "diff_weights")
+    takes, forward_takes = ("src", "weights", "diff_src", "diff_weights", "diff_dst"), ("src", "weights", "dst")
 
     def __init__(self, case: PreluCase) -> None:
         settings, (tensor, slopes) = case.settings, _descs(case)
@@ -74,12 +71,6 @@ class PreluGradientWork(GradientWork):
         both = (values, UNIT * np.abs(values)), (total, error)
         return self.gradients(dict(zip(self.results, both, strict=True)))
 
-    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
-        return src, peer.descs["weights"], dst
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return tuple(peer.descs[name] for name in ("src", "weights", "diff_src", "diff_weights", "diff_dst"))
-
 
 def _descs(case: PreluCase) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
     """Of src and of weights."""
@@ -90,10 +81,6 @@ def _descs(case: PreluCase) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
     if slopes.padded_dims != weights:  # blocks of few channels
         slopes = desc_of(weights, of_weights, "abx")
     return desc_of(src, kind, layout), slopes
-
-
-def _work(case: PreluCase) -> TensorWork:
-    return PreluGradientWork(case) if case.settings.dir == "BWD_DW" else PreluWork(case)
 
 
 def _types(word: str) -> str:
@@ -112,12 +99,6 @@ def _tags(word: str) -> str:
     return layout if not more or more[0] in ("any", layout) else f"{layout}:{more[0]}"
 
 
-def _title(case: PreluCase) -> str:
-    kinds = f"{case.settings.sdt} " if case.settings.sdt != "f32" else ""
-    backward = "backward " if case.settings.dir == "BWD_DW" else ""
-    return f"{backward}{kinds}{case.settings.stag} {dims_words(case.problem)}"
-
-
 DRIVER = Driver(
     "prelu",
     PreluSettings(),
@@ -130,8 +111,7 @@ DRIVER = Driver(
         "inplace": INPLACE,
     },
     dims_problem(2),
-    _work,
+    by_direction(PreluWork, PreluGradientWork),
     example="--mode=CP --stag=abx,axb --threads=1 --peer=onednn 1x64x112x112:1x64x1x1",
-    notation="1x64x112x112:1x64x1x1",
-    title=_title,
+    title=titled("{backward}{types}{stag} {dims}"),
 )  # fmt: skip

@@ -98,7 +98,6 @@ DRIVER = Driver(
     dims_problem(2),
     QuantizedWork,
     example="--mode=CP --bits=4,8 --threads=1 1x4096:4096x4096",
-    notation="1x4096:4096x4096",
     bandwidth_bound=False,
     peers=(),
 )

@@ -1,22 +1,22 @@
 """`--reduction`: reductions over the dims that the second tensor has as 1."""
 
 import math
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import typed
 from asmdnn.bench.attributes import AttributeSettings, options
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words, types_word
+from asmdnn.bench.dims import DimsProblem, dims_problem, ends
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import Peer, TensorWork
+from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.bench.words import DDT, FROM_TO, Option, data_type, one_of
+from asmdnn.bench.words import DDT, FROM_TO, Option, after, data_type, one_of
 from asmdnn.definitions.reduction import reduced, reduced_error
-from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
 from asmdnn.records import dataclass
@@ -46,12 +46,13 @@ class ReductionWork(TensorWork):
     function, post_ops = "reduction", ("sum", "eltwise", "binary")
 
     def __init__(self, case: ReductionCase) -> None:
-        settings, (src, dst) = case.settings, case.problem.tensors
-        layout = settings.stag if settings.dtag == "any" else settings.dtag
-        self.descs = {"src": desc_of(src, settings.sdt, settings.stag), "dst": desc_of(dst, settings.ddt, layout)}
-        self.attr, alg = settings.attr(dst), cast(ReductionAlgorithm, settings.alg)
-        tensors = self.descs["src"], self.descs["dst"]
-        self.desc = self.reduction = dnn.ReductionForward(alg, *tensors, settings.p, settings.eps)
+        settings, (whole, made) = case.settings, case.problem.tensors
+        src, dst = ends(settings, whole, made)
+        self.descs, self.attr = {"src": src, "dst": dst}, settings.attr(made)
+        alg, numbers = cast(ReductionAlgorithm, settings.alg), (settings.p, settings.eps)
+        self.desc = self.reduction = dnn.ReductionForward(alg, src, dst, *numbers)
+        self.lacks = "" if alg in ALGS else f"onednn: there is no reduction {alg}"
+        self.takes = ALGS.get(alg), "src", "dst", *numbers
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         """Products of many numbers stay in range: the more there are, the nearer each is to 1; a few integers are 2.
@@ -72,28 +73,13 @@ class ReductionWork(TensorWork):
         values = reduced(desc.alg, x, desc.reduced, desc.p, desc.eps)
         return self.judged(data, values, reduced_error(desc.alg, x, desc.reduced, values))
 
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        desc = self.reduction
-        if desc.alg not in ALGS:
-            raise Unimplemented(f"onednn: there is no reduction {desc.alg}")
-        return ALGS[desc.alg], peer.descs["src"], peer.descs["dst"], desc.p, desc.eps
-
-
-def _alg(word: str) -> str:
-    return one_of(*ALGORITHMS)(word.lower().removeprefix("reduction_"))
-
-
-def _title(case: ReductionCase) -> str:
-    settings = case.settings
-    kinds = types_word(settings.sdt, settings.ddt)
-    return f"{settings.alg} {kinds}{settings.stag} {dims_words(case.problem)}"
-
 
 DRIVER = Driver(
     "reduction",
     ReductionSettings(),
     {
-        "alg": Option("alg", _alg, "sum (default), max, min, mul, mean, logsumexp, norm_lp_max ...", True),
+        "alg": Option("alg", after("reduction_", one_of(*ALGORITHMS)),
+                      "sum (default), max, min, mul, mean, logsumexp, norm_lp_max ...", True),
         "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
         "ddt": DDT,
         "stag": FROM_TO["stag"],
@@ -105,6 +91,5 @@ DRIVER = Driver(
     dims_problem(2),
     ReductionWork,
     example="--mode=CP --alg=mean --threads=1 --peer=onednn 1x2048x7x7:1x2048x1x1",
-    notation="1x2048x7x7:1x2048x1x1",
-    title=_title,
-)
+    title=titled("{alg} {types}{stag} {dims}"),
+)  # fmt: skip

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.post_ops import chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.tensor_work import Peer, TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values, rounded
 from asmdnn.bench.values import joined as in_a_row
 from asmdnn.bench.words import Option, Settings, Strides, data_type, number, show_strides, strides, tag
@@ -27,6 +28,7 @@ from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reorder.compensation import compensation_desc
 from asmdnn.records import dataclass
 
+NO_COMPENSATION = "oneDNN's C interface has no function that asks for a compensation"
 ARGUMENTS = ("src", "dst")
 LARGEST_VALUE = 300  # beyond what 8 bits hold, so that some results saturate
 ROUNDINGS = 6  # of f32 between src and dst: a scale, a product, a sum, its scale, a quotient, a zero point
@@ -52,6 +54,7 @@ ReorderCase = Case[ReorderSettings, DimsProblem]
 
 class ReorderWork(TensorWork):
     post_ops = ("sum",)
+    largest = LARGEST_VALUE
 
     def __init__(self, case: ReorderCase) -> None:
         settings, dims = case.settings, case.problem.dims
@@ -66,20 +69,14 @@ class ReorderWork(TensorWork):
         self.descs, self.desc, self.attr = {"src": src, "dst": dst}, dnn.Reorder(src, dst, self.mask), _attr(settings)
         if self.mask is not None:
             self.descs |= {"compensation": compensation_desc(dst, self.mask)}
-            self.results = ("dst", "compensation")
+            self.results, self.lacks = ("dst", "compensation"), NO_COMPENSATION
         scales = {f"{q.argument}_scales": q.scales(dims) for q in settings.scales}
         self.factors = scales | {f"{q.argument}_zero_points": q.zero_points(dims) for q in settings.zero_points}
         self.quantities = {name: values.ravel() for name, values in self.factors.items()}
 
-    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        return {"src": self.filled("src", random, exact)}
-
     def old(self, random: np.random.Generator, exact: bool) -> Array:
-        return self.filled("dst", random, exact)
-
-    def filled(self, name: str, random: np.random.Generator, exact: bool) -> Array:
-        desc = self.descs[name]
-        return random_values(random, desc.dims, desc.dtype, LARGEST_VALUE, exact)
+        dst = self.descs["dst"]
+        return random_values(random, dst.dims, dst.dtype, LARGEST_VALUE, exact)
 
     def answer(self, data: TensorData) -> Answer:
         """In float64, then rounded to dst's type; the tolerance is where f32 may take it, rounded in the same way.  The
@@ -113,11 +110,6 @@ class ReorderWork(TensorWork):
         ends = (end for name in ("src", "dst") for end in (peer.descs[name], peer.engine))
         create, destroy = peer.lib.dnnl_reorder_primitive_desc_create, peer.lib.dnnl_primitive_desc_destroy
         return peer.own(create, destroy, *ends, self.attributes_of(peer))
-
-    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
-        if self.mask is not None:
-            raise Unimplemented("oneDNN's C interface has no function that asks for a compensation")
-        return super().peer_primitive(isa, threads, results)
 
 
 def _attr(settings: ReorderSettings) -> dnn.Attr:
@@ -160,11 +152,6 @@ def _show_sum(scale: float | None) -> str:
     return "" if scale is None else f"sum:{number_word(scale)}"
 
 
-def _title(case: ReorderCase) -> str:
-    settings = case.settings
-    return f"{settings.sdt} {settings.stag} to {settings.ddt} {settings.dtag} {dims_words(case.problem)}"
-
-
 DRIVER = Driver(
     "reorder",
     ReorderSettings(),
@@ -185,6 +172,5 @@ DRIVER = Driver(
     dims_problem(1),
     ReorderWork,
     example="--mode=CP --stag=abx --dtag=axb,aBx16b --threads=1 --peer=onednn 2x96x35x35",
-    notation="2x96x35x35",
-    title=_title,
+    title=titled("{sdt} {stag} to {ddt} {dtag} {dims}"),
 )  # fmt: skip

@@ -3,14 +3,15 @@
 from typing import Any, cast
 
 import asmdnn as dnn
-from asmdnn.bench import chains, dims
+from asmdnn.bench import chains
 from asmdnn.bench.attributes import AttributeSettings, options
-from asmdnn.bench.dims import desc_of, types_word
-from asmdnn.bench.driver import Case, Driver, TensorData
+from asmdnn.bench.dims import desc_of
+from asmdnn.bench.driver import Case, Driver, TensorData, by_direction, completed
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.resampling_problem import ResamplingProblem, parse_problem
-from asmdnn.bench.tensor_work import FORWARD, Peer, TensorWork
+from asmdnn.bench.tensor_work import FORWARD, TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.words import DDT, IMAGES, LAYOUT, Option, data_type, direction, one_of
 from asmdnn.definitions.resampling import resampled, resampled_gradient
 from asmdnn.errors import Unimplemented
@@ -50,20 +51,13 @@ class ForwardWork(TensorWork):
         self.descs, self.attr = {"src": src, "dst": dst}, settings.attr(dst.dims)
         self.peer_slack = chains.peer_slack(self.attr)
         self.desc = self.resampling = dnn.ResamplingForward(cast(ResamplingAlgorithm, settings.alg), src, dst)
+        self.lacks = lacking(settings.alg)
+        self.takes = FORWARD["FWD_I"], OF_ONEDNN.get(settings.alg), None, "src", "dst"
 
     def answer(self, data: TensorData) -> Answer:
         desc = self.resampling
         how = desc.alg, desc.dst.dims[2:], desc.factors, desc.coordinates, desc.rounding
         return self.judged(data, *resampled(self.real(data, "src"), *how))
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        descs = peer.descs["src"], peer.descs["dst"]
-        return FORWARD["FWD_I"], OF_ONEDNN[self.resampling.alg], peer.null, *descs
-
-    def peer_primitive(self, isa: str, threads: int, results: tuple[str, ...]) -> Peer:
-        if self.resampling.alg not in OF_ONEDNN:
-            raise Unimplemented(f"oneDNN has no {self.resampling.alg} resampling")
-        return super().peer_primitive(isa, threads, results)
 
 
 class GradientOfResampling(GradientWork):
@@ -78,30 +72,22 @@ class GradientOfResampling(GradientWork):
         self.attr = settings.attr(self.descs["diff_src"].dims)
         alg = cast(ResamplingAlgorithm, settings.alg)
         self.desc = self.resampling = dnn.ResamplingBackward(alg, self.descs["diff_src"], self.descs["diff_dst"])
+        self.lacks, number = lacking(settings.alg), OF_ONEDNN.get(settings.alg)
+        self.takes, self.forward_takes = (number, None, "diff_src", "diff_dst"), (number, None, "src", "dst")
 
     def answer(self, data: TensorData) -> Answer:
         desc = self.resampling
         how = desc.alg, desc.diff_src.dims[2:], desc.factors, desc.coordinates, desc.rounding
         return self.gradients({"diff_src": resampled_gradient(self.real(data, "diff_dst"), *how)})
 
-    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
-        if self.resampling.alg not in OF_ONEDNN:
-            raise Unimplemented(f"oneDNN has no {self.resampling.alg} resampling")
-        return OF_ONEDNN[self.resampling.alg], peer.null, src, dst
 
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return self.forward_arguments(peer, peer.descs["diff_src"], peer.descs["diff_dst"])
+def lacking(alg: str) -> str:
+    return "" if alg in OF_ONEDNN else f"oneDNN has no {alg} resampling"
 
 
-def _work(case: ResamplingCase) -> TensorWork:
-    return GradientOfResampling(case) if case.settings.dir == "BWD_D" else ForwardWork(case)
-
-
-def _completed(
-    settings: ResamplingSettings, problem: ResamplingProblem
-) -> tuple[ResamplingSettings, ResamplingProblem]:
+def _completed(settings: ResamplingSettings, problem: ResamplingProblem) -> tuple[Any, Any]:
     sdt, ddt = settings.dt or settings.sdt, settings.dt or settings.ddt
-    return dims.completed(replace(settings, dt="", sdt=sdt, ddt=ddt), problem)
+    return completed(replace(settings, dt="", sdt=sdt, ddt=ddt), problem)
 
 
 def _alg(word: str) -> str:
@@ -111,23 +97,12 @@ def _alg(word: str) -> str:
     return one_of(*ALGORITHMS)(name)
 
 
-def _title(case: ResamplingCase) -> str:
-    settings = case.settings
-    backward = "backward " if settings.dir == "BWD_D" else ""
-    kinds = types_word(settings.sdt, settings.ddt)
-    return f"{settings.alg} {backward}{kinds}{settings.tag} {case.problem.name or case.problem}"
-
-
 DRIVER = Driver(
     "resampling",
     ResamplingSettings(),
     {
-        "dir": Option(
-            "dir",
-            direction("FWD_D", "FWD_I", "BWD_D"),
-            "FWD_I inference (default), FWD_D training: the same, BWD_D backward",
-            True,
-        ),
+        "dir": Option("dir", direction("FWD_D", "FWD_I", "BWD_D"),
+                      "FWD_I inference (default), FWD_D training: the same, BWD_D backward", True),
         "dt": Option("dt", data_type(), "both data types, in older words", True, describes=False),
         "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
         "ddt": DDT,
@@ -137,9 +112,9 @@ DRIVER = Driver(
         "mb": IMAGES,
     },
     parse_problem,
-    _work,
+    by_direction(ForwardWork, GradientOfResampling),
     example="--mode=CP --tag=axb,aBx8b --alg=linear --threads=1 --peer=onednn mb1ic256_ih20oh40",
     notation='mb1ic256_ih20oh40n"name"',
-    title=_title,
+    title=titled("{alg} {backward}{types}{tag} {problem}"),
     completed=_completed,
-)
+)  # fmt: skip

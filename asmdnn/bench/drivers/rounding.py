@@ -3,7 +3,7 @@
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, tag_of_dst
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.drivers.dropout import SEED
 from asmdnn.bench.judge import Answer
@@ -35,9 +35,8 @@ class RoundingWork(TensorWork):
 
     def __init__(self, case: RoundingCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        dtag = settings.stag if settings.dtag == "any" else settings.dtag
         self.settings = settings
-        src, dst = desc_of(dims, "f32", settings.stag), desc_of(dims, settings.ddt, dtag)
+        src, dst = desc_of(dims, "f32", settings.stag), desc_of(dims, settings.ddt, tag_of_dst(settings))
         self.descs = {"src": src, "dst": dst}
         self.desc = dnn.StochasticRounding(src, dst, WORDS * settings.first)
 
@@ -63,6 +62,5 @@ DRIVER = Driver(
     dims_problem(1),
     RoundingWork,
     example="--mode=CP --ddt=bf16 --threads=1 512x768",
-    notation="512x768",
     peers=(),
 )

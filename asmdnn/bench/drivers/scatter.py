@@ -7,6 +7,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values
 from asmdnn.bench.words import Option, Settings, axis, data_type, one_of, tag
 from asmdnn.definitions.moves import scattered
@@ -55,11 +56,6 @@ class ScatterWork(TensorWork):
         return Answer(scattered(*arrays, scatter.axis, scatter.alg), 0.0, "numpy")
 
 
-def _title(case: ScatterCase) -> str:
-    settings = case.settings
-    return f"{settings.dt} {settings.alg} axis {settings.axis} {case.problem.name or case.problem}"
-
-
 DRIVER = Driver(
     "scatter",
     ScatterSettings(),
@@ -72,7 +68,6 @@ DRIVER = Driver(
     dims_problem(2),
     ScatterWork,
     example="--mode=CP --threads=1 --alg=add 30522x768:128",
-    notation="30522x768:128",
-    title=_title,
+    title=titled("{dt} {alg} axis {axis} {problem}"),
     peers=(),
 )

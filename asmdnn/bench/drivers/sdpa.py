@@ -13,7 +13,7 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench import typed
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData
+from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, by_direction
 from asmdnn.bench.drivers.softmax import ALGS
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
@@ -166,10 +166,6 @@ class SdpaGradientWork(SdpaWork):
         raise Unimplemented("oneDNN has no gradient of attention")
 
 
-def _work(case: SdpaCase) -> SdpaWork:
-    return SdpaGradientWork(case) if case.settings.dir == "BWD_DW" else SdpaWork(case)
-
-
 class Composition:
     """oneDNN's two products and a softmax, in place on one buffer of all scores if types are f32; a PeerSide."""
 
@@ -282,9 +278,8 @@ DRIVER = Driver(
                         "who says 1 / sqrt(d): library (default), mul or div", True),
     },
     dims_problem(3),
-    _work,
+    by_direction(SdpaWork, SdpaGradientWork),
     example="--mode=CP --threads=1 --peer=onednn --ktag=abdc 1x12x512x64:1x12x64x512:1x12x512x64",
-    notation="1x12x512x64:1x12x64x512:1x12x512x64",
     title=_title,
     bandwidth_bound=False,
 )  # fmt: skip

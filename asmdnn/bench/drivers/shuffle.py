@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import numpy as np
-
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
-from asmdnn.bench.values import TYPES, random_values
+from asmdnn.bench.titles import titled
+from asmdnn.bench.values import TYPES
 from asmdnn.bench.words import LAYOUT, Option, Settings, axis, data_type, direction, number
 from asmdnn.definitions.moves import shuffled
 from asmdnn.records import dataclass
@@ -33,7 +32,7 @@ ShuffleCase = Case[ShuffleSettings, DimsProblem]
 class ShuffleWork(TensorWork):
     """Elements are moved, never computed, so one kind of data is enough."""
 
-    exactness = (True,)
+    exactness, largest = (True,), LARGEST_VALUE
 
     def __init__(self, case: ShuffleCase) -> None:
         settings = case.settings
@@ -44,10 +43,6 @@ class ShuffleWork(TensorWork):
             self.numbers = {"src": NUMBERS["diff_dst"], "dst": NUMBERS["diff_src"]}
         self.forward_kind = FORWARD.get(settings.dir, FORWARD["FWD_D"])
         self.desc = self.shuffle = dnn.Shuffle(tensor, tensor, settings.axis, settings.group, KINDS[settings.dir])
-
-    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        src = self.descs["src"]
-        return {"src": random_values(random, src.dims, src.dtype, LARGEST_VALUE, exact)}
 
     def answer(self, data: TensorData) -> Answer:
         x, axis, group = self.real(data, "src"), self.shuffle.axis, self.shuffle.group_size
@@ -65,12 +60,6 @@ class ShuffleWork(TensorWork):
         return peer.describe(create, dst, src, *matrix, forward, peer.null)
 
 
-def _title(case: ShuffleCase) -> str:
-    settings, dims = case.settings, dims_words(case.problem)
-    backward = " backward" if settings.dir == "BWD_D" else ""
-    return f"{settings.dt} {settings.tag} {dims} axis {settings.axis} group {settings.group}{backward}"
-
-
 DRIVER = Driver(
     "shuffle",
     ShuffleSettings(),
@@ -85,7 +74,6 @@ DRIVER = Driver(
     dims_problem(1),
     ShuffleWork,
     example="--mode=CP --dt=u8 --tag=aBx16b --group=4 --threads=1 --peer=onednn 1x116x28x28",
-    notation="1x116x28x28",
-    title=_title,
+    title=titled("{dt} {tag} {dims} axis {axis} group {group} {backward}"),
     synonyms={"fmt": "tag"},  # benchdnn's word of version 0
 )  # fmt: skip

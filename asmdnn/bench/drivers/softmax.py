@@ -1,18 +1,17 @@
 """`--softmax`: softmax and its logarithm over one axis."""
 
-from typing import Any
-
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import typed
 from asmdnn.bench.attributes import ScaledSettings, options, scales_of
-from asmdnn.bench.dims import DimsProblem, completed, desc_of, dims_problem, dims_words
-from asmdnn.bench.driver import Array, Case, Driver, TensorData
+from asmdnn.bench.dims import DimsProblem, dims_problem, ends
+from asmdnn.bench.driver import Array, Case, Driver, TensorData, by_direction
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import joined, quantities
-from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, Peer, TensorWork
+from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.values import encoded
 from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, Option, axis, one_of
 from asmdnn.definitions.rounding import UNIT
@@ -48,17 +47,16 @@ class SoftmaxWork(TensorWork):
 
     def __init__(self, case: SoftmaxCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        self.settings, self.is_log = settings, settings.alg == "LOGSOFTMAX"
-        src = desc_of(dims, settings.sdt, settings.stag)
-        dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
-        self.descs = {"src": src, "dst": dst}
+        src, dst = ends(settings, dims)
+        self.is_log, self.descs = settings.alg == "LOGSOFTMAX", {"src": src, "dst": dst}
         if settings.inplace:
             self.replaces("src")
         self.scales = scales_of(settings.scales, {"src": dims, "dst": dims}, {"src": 1, "dst": 1})
         self.quantities, self.attr = self.scales.arrays, settings.attr(dims, scales=self.scales.masks)
-        alg = "log" if self.is_log else "accurate"
-        desc = dnn.SoftmaxForward(PROP_KINDS[settings.dir], alg, src, dst, settings.axis)  # type: ignore[arg-type]
+        alg: SoftmaxAlgorithm = "log" if self.is_log else "accurate"
+        desc = dnn.SoftmaxForward(PROP_KINDS[settings.dir], alg, src, dst, settings.axis)
         self.desc, self.axis = desc, desc.axis
+        self.takes = FORWARD[settings.dir], ALGS[settings.alg], "src", "dst", self.axis
 
     def answer(self, data: TensorData) -> Answer:
         """The scales of src are of results, in oneDNN, too."""
@@ -66,9 +64,6 @@ class SoftmaxWork(TensorWork):
         values, error = softmax(x, self.axis, self.is_log), softmax_error(x, self.axis, self.is_log)
         values, error = values * scales, (error + UNIT * np.abs(values)) * np.abs(scales)
         return self.judged(data, values, error, self.scales.divisor)
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return FORWARD[self.settings.dir], ALGS[self.settings.alg], peer.descs["src"], peer.descs["dst"], self.axis
 
 
 class SoftmaxGradientWork(GradientWork):
@@ -79,18 +74,17 @@ class SoftmaxGradientWork(GradientWork):
 
     def __init__(self, case: SoftmaxCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        self.settings, self.is_log = settings, settings.alg == "LOGSOFTMAX"
+        self.is_log, alg = settings.alg == "LOGSOFTMAX", ALGS[settings.alg]
         if settings.scales:
             raise Unimplemented("--attr-scales of a gradient is not built")
-        diff_src = desc_of(dims, settings.sdt, settings.stag)
-        dst = desc_of(dims, settings.ddt, settings.stag if settings.dtag == "any" else settings.dtag)
+        diff_src, dst = ends(settings, dims)
         self.descs = {"dst": dst, "diff_dst": dst, "diff_src": diff_src}
         self.attr = settings.attr(dims)
         if settings.inplace:
             self.replaces("diff_dst", "diff_src")
-        alg: SoftmaxAlgorithm = "log" if self.is_log else "accurate"
-        self.desc = dnn.SoftmaxBackward(alg, dst, dst, diff_src, settings.axis)
-        self.axis = self.desc.axis
+        desc = dnn.SoftmaxBackward("log" if self.is_log else "accurate", dst, dst, diff_src, settings.axis)
+        self.desc, self.axis = desc, desc.axis
+        self.takes, self.forward_takes = (alg, "diff_src", "diff_dst", "dst", self.axis), (alg, "src", "dst", self.axis)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         desc = self.descs["dst"]
@@ -101,25 +95,9 @@ class SoftmaxGradientWork(GradientWork):
         found = softmax_gradient(self.real(data, "dst"), self.real(data, "diff_dst"), self.axis, self.is_log)
         return self.gradients({"diff_src": found})
 
-    def forward_arguments(self, peer: Peer, src: Any, dst: Any) -> tuple[Any, ...]:
-        return ALGS[self.settings.alg], src, dst, self.axis
-
-    def peer_arguments(self, peer: Peer) -> tuple[Any, ...]:
-        return ALGS[self.settings.alg], *(peer.descs[name] for name in ("diff_src", "diff_dst", "dst")), self.axis
-
-
-def _work(case: SoftmaxCase) -> TensorWork:
-    return SoftmaxGradientWork(case) if case.settings.dir == "BWD_D" else SoftmaxWork(case)
-
 
 def _alg(word: str) -> str:
     return one_of(*ALGS)(word.lower().removesuffix("_accurate").replace("softmax_log", "logsoftmax"))
-
-
-def _title(case: SoftmaxCase) -> str:
-    settings = case.settings
-    backward = "backward " if settings.dir == "BWD_D" else ""
-    return f"{settings.alg.lower()} {backward}{settings.stag} {dims_words(case.problem)} axis {settings.axis}"
 
 
 DRIVER = Driver(
@@ -137,9 +115,7 @@ DRIVER = Driver(
         "mb": FIRST_DIM,
     },
     dims_problem(1),
-    _work,
+    by_direction(SoftmaxWork, SoftmaxGradientWork),
     example="--mode=CP --axis=1 --threads=1 --peer=onednn 128x1000",
-    notation="128x1000",
-    title=_title,
-    completed=completed,
+    title=titled("{alg} {backward}{stag} {dims} axis {axis}"),
 )  # fmt: skip

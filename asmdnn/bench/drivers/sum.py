@@ -1,13 +1,12 @@
 """`--sum`: the sum of several tensors, each with a factor."""
 
-from typing import Any
-
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, tag_of_dst
 from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, Peer, TensorWork
+from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.words import DDT, DTAG, TAGS, Option, Settings, data_type, each, flag
 from asmdnn.definitions.elementwise import weighted_sum, weighted_sum_error
 from asmdnn.errors import InvalidArguments
@@ -42,9 +41,10 @@ class SumWork(TensorWork):
         scales = settings.scales * count if len(settings.scales) == 1 else settings.scales
         if len(scales) not in (0, count):
             raise InvalidArguments(f"--scales has {len(scales)} numbers, there are {count} sources")
-        dst = desc_of(dims, settings.ddt, tags[0] if settings.dtag == "any" else settings.dtag)
+        dst = desc_of(dims, settings.ddt, tag_of_dst(settings))
         self.descs = {**{f"src{k}": desc for k, desc in enumerate(srcs)}, "dst": dst}
         self.desc = self.sum = dnn.SumForward(srcs, dst, scales)
+        self.takes = "dst", count, [*self.sum.scales], [f"src{k}" for k in range(count)]
         if settings.inplace:
             self.replaces("src0")
 
@@ -53,22 +53,10 @@ class SumWork(TensorWork):
         values, scales = weighted_sum(terms, self.sum.scales), self.sum.scales
         return self.judged(data, values, weighted_sum_error(terms, scales))
 
-    def onednn(self, peer: Peer) -> Any:
-        srcs, count = peer.handles([peer.descs[name] for name in self.descs if name != "dst"]), len(self.sum.srcs)
-        create = peer.lib.dnnl_sum_primitive_desc_create
-        return peer.describe(create, peer.descs["dst"], count, list(self.sum.scales), srcs, peer.null)
-
 
 def _scales(word: str) -> tuple[float, ...]:
     """One number for all sources, or one for each."""
     return tuple(map(real, word.split(":")))
-
-
-def _title(case: SumCase) -> str:
-    settings = case.settings
-    types = settings.sdt.split(":")
-    kinds = "" if {*types, settings.ddt} == {"f32"} else f" {settings.sdt} to {settings.ddt}"
-    return f"{len(types)}{kinds} of {settings.stag} {case.problem.name or case.problem}"
 
 
 DRIVER = Driver(
@@ -87,6 +75,5 @@ DRIVER = Driver(
     dims_problem(1),
     SumWork,
     example="--mode=CP --sdt=f32:f32:f32 --scales=1:0.5:2 --threads=1 --peer=onednn 1x64x56x56",
-    notation="1x64x56x56",
-    title=_title,
+    title=titled("{sources} {types}of {stag} {problem}"),
 )  # fmt: skip

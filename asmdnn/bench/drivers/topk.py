@@ -3,10 +3,11 @@
 import numpy as np
 
 import asmdnn as dnn
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
+from asmdnn.bench.titles import titled
 from asmdnn.bench.values import joined, random_values
 from asmdnn.bench.words import Option, Settings, axis, flag, number, one_of, tag
 from asmdnn.definitions.reduction import top
@@ -59,11 +60,6 @@ class TopKWork(TensorWork):
         return Answer(joined([places.astype(np.float64), values][: len(self.results)]), 0.0, "numpy")
 
 
-def _title(case: TopKCase) -> str:
-    settings = case.settings
-    return f"top {settings.k} {settings.alg} {settings.stag} {dims_words(case.problem)} axis {settings.axis}"
-
-
 def _completed(settings: TopKSettings, problem: DimsProblem) -> tuple[TopKSettings, DimsProblem]:
     return replace(settings, axis=settings.axis + len(problem.dims) * (settings.axis < 0)), problem
 
@@ -83,8 +79,7 @@ DRIVER = Driver(
     dims_problem(1),
     TopKWork,
     example="--mode=CP --axis=1 --k=5 --threads=1 128x1000",
-    notation="128x1000",
-    title=_title,
+    title=titled("top {k} {alg} {stag} {dims} axis {axis}"),
     completed=_completed,
     peers=(),
 )

@@ -76,6 +76,5 @@ DRIVER = Driver(
     dims_problem(2),
     TreesWork,
     example="--mode=CP --trees=100 --depth=8 --threads=1 4096x30:4096x1",
-    notation="4096x30:4096x1",
     peers=(),
 )
