@@ -18,7 +18,7 @@ from asmdnn.bench.numbers import TypedNumbers
 from asmdnn.bench.post_ops import Word, attr_of, chain
 from asmdnn.bench.post_ops import joined as joined_chain
 from asmdnn.bench.quantization import Quantity, joined, quantities
-from asmdnn.bench.words import Option, Settings, boolean, one_of
+from asmdnn.bench.words import Option, Settings, boolean, one_of, option
 from asmdnn.primitives.attributes.attr import ACCUMULATION_MODES, DENORMALS, FPMATH_MODES
 from asmdnn.records import dataclass, field
 from asmdnn.types import DataType
@@ -129,7 +129,7 @@ def zero_points_option(with_weights: bool = False) -> dict[str, Option]:
     """Of what has them: src and dst, or weights too, by groups of k."""
     arguments, grouped = (("src", "wei", "dst"), ("wei",)) if with_weights else (("src", "dst"), ())
     parse = quantities(arguments, whole=True, grouped=grouped)
-    return {"attr-zero-points": Option("zero_points", parse, "src:common:3+dst:common:-2", True, joined)}
+    return {"attr-zero-points": option(parse, "src:common:3+dst:common:-2", joined)}
 
 
 def numbers_of(
@@ -154,13 +154,12 @@ def numbers_of(
 def options(example: str) -> dict[str, Option]:
     """Of AttributeSettings."""
     return {
-        "attr-post-ops": Option("post_ops", chain, f"in order: {example}, ...", True, joined_chain),
-        "attr-scratchpad": Option("scratchpad", one_of("library", "user"),
-                                  "who owns temporary memory: library (default) or user", True),
-        "attr-deterministic": Option("deterministic", boolean, "true or false (default): results are the same",
-                                     True, lambda value: str(value).lower()),
-        "attr-denormals": Option("denormals", one_of("default", *DENORMALS),
-                                 "subnormal numbers: flush or keep, default as the primitive prefers", True),
+        "attr-post-ops": option(chain, f"in order: {example}, ...", joined_chain),
+        "attr-scratchpad": option(one_of("library", "user"), "who owns temporary memory: library (default) or user"),
+        "attr-deterministic": option(boolean, "true or false (default): results are the same",
+                                     lambda value: str(value).lower()),
+        "attr-denormals": option(one_of("default", *DENORMALS),
+                                 "subnormal numbers: flush or keep, default as the primitive prefers"),
     }  # fmt: skip
 
 
@@ -169,11 +168,11 @@ def scaled_options(grouped: Sequence[str] = ()) -> dict[str, Option]:
     parse = quantities(tuple(WORDS), whole=False, grouped=grouped)
     return {
         **options("sum:0.5, relu:0.1, tanh, add:f32:per_oc, sum+relu"),
-        "attr-scales": Option("scales", parse, "src:common:0.5+wei:per_oc+dst:common:2", True, joined),
-        "attr-fpmath": Option("fpmath", fpmath_mode,
-                              "what f32 may be rounded to: strict (default), bf16, f16, tf32, any, bf16x3", True),
-        "attr-acc-mode": Option("acc_mode", one_of(*ACCUMULATION_MODES),
-                                "what sums are of: strict (default), relaxed, any, f32, s32, f16", True),
-        "attr-oscale": Option("scales", lambda word: parse(f"wei:{word}"),
-                              "older words for a scale of the weights: common:0.5", True, joined, describes=False),
+        "attr-scales": option(parse, "src:common:0.5+wei:per_oc+dst:common:2", joined),
+        "attr-fpmath": option(fpmath_mode,
+                              "what f32 may be rounded to: strict (default), bf16, f16, tf32, any, bf16x3"),
+        "attr-acc-mode": option(one_of(*ACCUMULATION_MODES),
+                                "what sums are of: strict (default), relaxed, any, f32, s32, f16"),
+        "attr-oscale": option(lambda word: parse(f"wei:{word}"), "older words for a scale of the weights: common:0.5",
+                              joined, field="scales", describes=False),
     }  # fmt: skip

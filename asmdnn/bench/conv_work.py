@@ -17,7 +17,7 @@ from asmdnn.bench.product_work import SCALED_ENDS, Arrays, Doubles, product_opti
 from asmdnn.bench.taps import positions_of, window_of
 from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.weights_work import CHANNELS, LAYER_DIRECTION, WeightsSettings, WeightsWork
-from asmdnn.bench.words import IMAGES, Option, Strides, one_of, show_strides, strides
+from asmdnn.bench.words import IMAGES, Strides, one_of, option, show_strides, strides
 from asmdnn.definitions import convolution as definition
 from asmdnn.definitions.winograd import BF16_ROUNDINGS, ROUNDINGS, winograd_size
 from asmdnn.errors import Unimplemented
@@ -41,10 +41,9 @@ CONV_OPTIONS = {
                       "layout of weights: any (default), oihw, hwio, abx, xba, ...", "layout of dst, as --stag",
                       "f32, s32, ...: a bias in every forward direction; undef (default)"),
     "mb": IMAGES,
-    "peer-dw": Option("peer_dw", one_of("two", "fused"),
-                      "a depthwise post-op of the peer: two primitives (default), or fused, its own", True),
-    "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
-                      show_strides),
+    "peer-dw": option(one_of("two", "fused"),
+                      "a depthwise post-op of the peer: two primitives (default), or fused, its own"),
+    "strides": option(strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", show_strides),
 }  # fmt: skip
 
 

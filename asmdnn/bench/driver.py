@@ -150,7 +150,9 @@ class Driver(Generic[S, P]):
     describing: tuple[tuple[str, Option, Any], ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        options = {"mode": COMMON["mode"], **self.own_options, **COMMON}
+        fields = {name: o.field or name.removeprefix("attr-").replace("-", "_") for name, o in self.own_options.items()}
+        own = {name: replace(o, field=fields[name]) for name, o in self.own_options.items()}
+        options = {"mode": COMMON["mode"], **own, **COMMON}
         describing = ((name, o, getattr(self.settings, o.field)) for name, o in options.items() if o.describes)
         object.__setattr__(self, "options", options)
         object.__setattr__(self, "notation", self.notation or self.example.rpartition(" ")[2])

@@ -11,15 +11,15 @@ from asmdnn.bench.driver import Array, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, FORWARD_DIRECTION, PROP_KINDS, TensorWork
 from asmdnn.bench.values import joined
-from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction
+from asmdnn.bench.words import FIRST_DIM, INPLACE, Option, data_type, direction, option
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
 FLAG_BITS = {"G": 1, "C": 2, "H": 4, "R": 8, "A": 16}  # oneDNN's numbers; M, without mean, is newer
 
 GRADIENTS = ("BWD_D", "BWD_DW")
-NORM_DIRECTION = Option("dir", direction(*PROP_KINDS, *GRADIENTS),
-                        f"{FORWARD_DIRECTION.help}, BWD_D backward, BWD_DW also of scale and shift", True)  # fmt: skip
+NORM_DIRECTION = option(direction(*PROP_KINDS, *GRADIENTS),
+                        f"{FORWARD_DIRECTION.help}, BWD_D backward, BWD_DW also of scale and shift")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ def norm_options(
     """Of a driver whose flags have these letters."""
     return {
         "dir": NORM_DIRECTION if has_gradient else FORWARD_DIRECTION,
-        "dt": Option("dt", data_type("f32", "bf16", "f16"), "data type: f32 (default), bf16, f16", True),
+        "dt": option(data_type("f32", "bf16", "f16"), "data type: f32 (default), bf16, f16"),
         **layout,
-        "flags": Option("flags", flags(letters), meanings, True),
+        "flags": option(flags(letters), meanings),
         **options(post_ops),
         "inplace": INPLACE,
         "mb": FIRST_DIM,

@@ -31,7 +31,7 @@ from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.typed import narrowed
 from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, typed, types_of_tensors
 from asmdnn.bench.values import NAMED, decoded, encoded, joined
-from asmdnn.bench.words import Option, tag
+from asmdnn.bench.words import Option, option, tag
 from asmdnn.definitions.rounding import gamma
 from asmdnn.records import dataclass
 from asmdnn.types import FLOATS8, DataType, f8_e4m3
@@ -61,12 +61,12 @@ class ProductSettings(ScaledSettings):
 def product_options(src: str, weights: str, dst: str, bias: str) -> dict[str, Option]:
     """Of ProductSettings; what is said of the layouts and of the bias."""
     return {
-        "dt": Option("dt", types_of_tensors, "data types of src, weights and dst: f32 (default), u8:s8:f32, ...", True),
-        "cfg": Option("dt", older_types_of_tensors, "the same in older words", True, describes=False),
-        "bia-dt": Option("bia_dt", any_bias_type, bias, True),
-        "stag": Option("stag", tag, src, True),
-        "wtag": Option("wtag", tag, weights, True),
-        "dtag": Option("dtag", tag, dst, True),
+        "dt": option(types_of_tensors, "data types of src, weights and dst: f32 (default), u8:s8:f32, ..."),
+        "cfg": option(older_types_of_tensors, "the same in older words", field="dt", describes=False),
+        "bia-dt": option(any_bias_type, bias),
+        "stag": option(tag, src),
+        "wtag": option(tag, weights),
+        "dtag": option(tag, dst),
         **scaled_options(),
         **zero_points_option(with_weights=True),
     }

@@ -17,7 +17,7 @@ from asmdnn.bench import chains, typed
 from asmdnn.bench.driver import Array, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.values import decoded, poison, random_values
-from asmdnn.bench.words import Option, direction
+from asmdnn.bench.words import direction, option
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.core.description import Description
 
@@ -30,8 +30,8 @@ else:
 
 PROP_KINDS = MappingProxyType({"FWD_D": dnn.PropKind.forward_training, "FWD_I": dnn.PropKind.forward_inference})
 FORWARD = MappingProxyType({"FWD_D": 64, "FWD_I": 96})  # oneDNN's numbers
-FORWARD_DIRECTION = Option("dir", direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference", True)
-DATA_DIRECTION = Option("dir", direction(*PROP_KINDS, "BWD_D"), f"{FORWARD_DIRECTION.help}, BWD_D backward", True)
+FORWARD_DIRECTION = option(direction(*PROP_KINDS), "FWD_D training (default), FWD_I inference")
+DATA_DIRECTION = option(direction(*PROP_KINDS, "BWD_D"), f"{FORWARD_DIRECTION.help}, BWD_D backward")
 # Of arguments in oneDNN's C interface.
 NUMBERS = MappingProxyType(
     {

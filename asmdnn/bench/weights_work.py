@@ -9,15 +9,15 @@ from asmdnn.bench.dims import desc_of
 from asmdnn.bench.numbers import TypedNumbers
 from asmdnn.bench.product_work import ProductSettings, ProductWork
 from asmdnn.bench.tensor_work import Peer
-from asmdnn.bench.words import Option, direction
+from asmdnn.bench.words import direction, option
 from asmdnn.records import dataclass
 
 FORWARD = MappingProxyType({"FWD_B": 64, "FWD_D": 64, "FWD_I": 96})  # oneDNN's numbers
 WRITTEN = MappingProxyType({"BWD_D": ("src",), "BWD_W": ("weights",), "BWD_WB": ("weights", "bias")})
-LAYER_DIRECTION = Option(
-    "dir", direction(*FORWARD, *WRITTEN),
-    "FWD_B with bias (default), FWD_D, FWD_I inference; BWD_D data, BWD_W weights, BWD_WB both", True,
-)  # fmt: skip
+LAYER_DIRECTION = option(
+    direction(*FORWARD, *WRITTEN),
+    "FWD_B with bias (default), FWD_D, FWD_I inference; BWD_D data, BWD_W weights, BWD_WB both",
+)
 CHANNELS = MappingProxyType({"src": 1, "weights": 0, "dst": 1})
 
 

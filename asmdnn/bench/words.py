@@ -161,28 +161,35 @@ def show_strides(found: Strides) -> str:
     return ":".join("x".join(map(str, one)) for one in found)
 
 
+def option(
+    parse: Callable[[str], Any], help: str, show: Callable[[Any], str] = str, field: str = "", describes: bool = True
+) -> Option:
+    """One of a driver, which takes a list.  field: "" for that of its name, without attr- and with _ for -."""
+    return Option(field, parse, help, True, show, describes)
+
+
 def axis(meaning: str) -> Option:
     """The option of one axis of a tensor."""
-    return Option("axis", number(-MAX_NDIMS, MAX_NDIMS - 1), meaning, True)
+    return option(number(-MAX_NDIMS, MAX_NDIMS - 1), meaning)
 
 
-def flag(field: str, meaning: str) -> Option:
+def flag(meaning: str) -> Option:
     """An option that is true or false."""
-    return Option(field, boolean, meaning, True)
+    return option(boolean, meaning)
 
 
 # Options that many drivers have.
-LAYOUT = Option("tag", tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...", True)
-INPLACE = Option("inplace", boolean, "true: the result replaces src; false (default)", True)
+LAYOUT = option(tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...")
+INPLACE = flag("true: the result replaces src; false (default)")
 DATA = f"{', '.join(TYPES)}"
 FROM_TO = {  # one tensor to another
-    "sdt": Option("sdt", data_type(), f"data type of src, f32 by default: {DATA}", True),
-    "ddt": Option("ddt", data_type(), "data type of dst, likewise", True),
-    "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
-    "dtag": Option("dtag", tag, "layout of dst: any (default) is that of src", True),
+    "sdt": option(data_type(), f"data type of src, f32 by default: {DATA}"),
+    "ddt": option(data_type(), "data type of dst, likewise"),
+    "stag": option(tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ..."),
+    "dtag": option(tag, "layout of dst: any (default) is that of src"),
 }
-TAGS = Option("stag", each(tag), "layouts of the sources: abx (default), or one for each, axb:abx", True)
-DTAG = Option("dtag", tag, "layout of dst: any (default) is that of the first source", True)
-DDT = Option("ddt", data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8", True)
-IMAGES = Option("mb", number(0), "images, instead of each problem's own (0, the default)", True)
-FIRST_DIM = Option("mb", number(0), "the first dim, instead of each problem's own (0, the default)", True)
+TAGS = option(each(tag), "layouts of the sources: abx (default), or one for each, axb:abx")
+DTAG = option(tag, "layout of dst: any (default) is that of the first source")
+DDT = option(data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8")
+IMAGES = option(number(0), "images, instead of each problem's own (0, the default)")
+FIRST_DIM = option(number(0), "the first dim, instead of each problem's own (0, the default)")

@@ -50,6 +50,24 @@ def test_a_driver_starts_with_its_defaults_and_keeps_how_problems_are_run() -> N
     assert (cases[3].settings.sdt, cases[3].settings.stag, cases[3].settings.sum_scale) == ("f32", "abx", None)
 
 
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        ('--pool --dir=BWD_D --dt=bf16 --alg=avg_p mb1ic8ih4kh2n"block1*2"', "avg_p backward bf16 abx block1*2"),
+        ("--eltwise --alg=linear --alpha=2 --beta=0.5 2x3", "linear 2 0.5 abx 2x3"),
+        ("--sum --sdt=f32:bf16 --ddt=f32 2x3", "2 f32:bf16 to f32 of abx 2x3"),
+        ("--resampling --dt=f16 mb1ic8_iw3ow6", "nearest f16 to f16 abx mb1ic8_iw3ow6"),
+        ("--shuffle --group=2 --dir=BWD_D 2x4", "f32 abx 2x4 axis 1 group 2 backward"),
+        ("--lrn --alg=WITHIN mb1ic8ih4", "FWD_D within abx mb1ic8ih4iw4"),
+        ("--bnorm --flags=CH mb1ic8ih4", "FWD_D CH abx 1x8x4x4"),
+        ("--prelu --dir=BWD_DW 2x3:1x3", "backward abx 2x3:1x3"),
+    ],
+)
+def test_what_a_table_calls_a_case(words: str, title: str) -> None:
+    (case,) = read(words)
+    assert case.driver.title(case) == title
+
+
 def test_lists() -> None:
     cases = read("--shuffle --dt=f32,u8 --tag=abx,axb --group=2,4 --axis=0,1 --dir=FWD_I,BWD_D 8x8")
     assert len(set(map(str, cases))) == 32

@@ -10,7 +10,7 @@ from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.values import TYPES
-from asmdnn.bench.words import LAYOUT, Option, data_type, flag, one_of
+from asmdnn.bench.words import LAYOUT, data_type, flag, one_of, option
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.definitions.windows import adaptive_largest, adaptive_means
 from asmdnn.records import dataclass
@@ -26,13 +26,10 @@ class AdaptiveSettings(AttributeSettings):
     indices: bool = False
 
 
-AdaptiveCase = Case[AdaptiveSettings, DimsProblem]
-
-
 class AdaptiveWork(TensorWork):
     largest = LARGEST_VALUE
 
-    def __init__(self, case: AdaptiveCase) -> None:
+    def __init__(self, case: Case[AdaptiveSettings, DimsProblem]) -> None:
         settings, (dims, self.sizes) = case.settings, case.problem.tensors
         src, dst = (desc_of(shape, settings.dt, settings.tag) for shape in (dims, dims[:2] + self.sizes))
         indices = desc_of(dst.dims, "s32", settings.tag) if settings.indices else None
@@ -56,10 +53,10 @@ DRIVER = Driver(
     "adaptive",
     AdaptiveSettings(),
     {
-        "dt": Option("dt", data_type(), f"data type of src and dst: {', '.join(TYPES)}", True),
+        "dt": option(data_type(), f"data type of src and dst: {', '.join(TYPES)}"),
         "tag": LAYOUT,
-        "alg": Option("alg", one_of("max", "avg"), "max (default), avg", True),
-        "indices": flag("indices", "true: where maxima are, too; false (default)"),
+        "alg": option(one_of("max", "avg"), "max (default), avg"),
+        "indices": flag("true: where maxima are, too; false (default)"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
     },
     dims_problem(2),

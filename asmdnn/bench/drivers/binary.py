@@ -15,7 +15,7 @@ from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.bench.words import DDT, DTAG, Option, after, data_type, flag, one_of, tag
+from asmdnn.bench.words import DDT, DTAG, after, data_type, flag, one_of, option, tag
 from asmdnn.definitions.elementwise import BINARY, rounding_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
@@ -38,14 +38,11 @@ class BinarySettings(ScaledSettings):
     inplace: bool = False
 
 
-BinaryCase = Case[BinarySettings, DimsProblem]
-
-
 class BinaryWork(TensorWork):
     exactness = (False,)
     function, post_ops = "binary", ("sum", "eltwise", "binary")
 
-    def __init__(self, case: BinaryCase) -> None:
+    def __init__(self, case: Case[BinarySettings, DimsProblem]) -> None:
         settings, tensors = case.settings, case.problem.tensors
         self.alg, ndims = settings.alg, max(map(len, tensors))
         names, count = (SOURCES, "three") if self.alg == SELECT else (SOURCES[:2], "two")
@@ -105,17 +102,14 @@ DRIVER = Driver(
     "binary",
     BinarySettings(),
     {
-        "alg": Option("alg", after("binary_", one_of(*BINARY, SELECT)), f"{', '.join((*BINARY, SELECT))}", True),
-        "sdt": Option("sdt", _of_both(data_type()),
-                      "data types of the sources: f32 or f32:u8, of select f32:f32:s8", True),
+        "alg": option(after("binary_", one_of(*BINARY, SELECT)), f"{', '.join((*BINARY, SELECT))}"),
+        "sdt": option(_of_both(data_type()), "data types of the sources: f32 or f32:u8, of select f32:f32:s8"),
         "ddt": DDT,
-        "stag": Option("stag", _of_both(tag),
-                       "layouts of the sources: abx (default), or one for each, axb:abx", True),
+        "stag": option(_of_both(tag), "layouts of the sources: abx (default), or one for each, axb:abx"),
         "dtag": DTAG,
         **options("relu, linear:2:1, add:f32:per_oc, sum:0.5"),
-        "attr-scales": Option("scales", quantities(tuple(SCALED), whole=False),
-                              "src:common:0.5+src1:common:2", True, joined),
-        "inplace": flag("inplace", "true: the result replaces src0; false (default)"),
+        "attr-scales": option(quantities(tuple(SCALED), whole=False), "src:common:0.5+src1:common:2", joined),
+        "inplace": flag("true: the result replaces src0; false (default)"),
     },
     dims_problem(2, 3),
     BinaryWork,

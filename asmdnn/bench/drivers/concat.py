@@ -10,7 +10,7 @@ from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values, rounded
-from asmdnn.bench.words import DTAG, TAGS, Option, Settings, axis, data_type
+from asmdnn.bench.words import DTAG, TAGS, Settings, axis, data_type, option
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -27,9 +27,6 @@ class ConcatSettings(Settings):
     scales: tuple[Quantity, ...] = ()
 
 
-ConcatCase = Case[ConcatSettings, DimsProblem]
-
-
 class ConcatWork(TensorWork):
     """Elements are moved and, of integers to 100, converted exactly, so one kind of data is enough; scales round once,
     here as there."""
@@ -37,7 +34,7 @@ class ConcatWork(TensorWork):
     exactness = (True,)
     function, numbers = "concat", NUMBERS_OF_MANY
 
-    def __init__(self, case: ConcatCase) -> None:
+    def __init__(self, case: Case[ConcatSettings, DimsProblem]) -> None:
         settings, problem = case.settings, case.problem
         tags = settings.stag.split(":")
         tags += tags[-1:] * (len(problem.tensors) - len(tags))
@@ -77,12 +74,12 @@ DRIVER = Driver(
     "concat",
     ConcatSettings(),
     {
-        "sdt": Option("sdt", data_type(), f"data type of the sources: {', '.join(TYPES)}", True),
-        "ddt": Option("ddt", data_type(), "data type of dst", True),
+        "sdt": option(data_type(), f"data type of the sources: {', '.join(TYPES)}"),
+        "ddt": option(data_type(), "data type of dst"),
         "stag": TAGS,
         "dtag": DTAG,
-        "attr-scales": Option("scales", quantities(tuple(f"msrc{k}" for k in range(MOST_SOURCES)), whole=False),
-                              "of each source: msrc0:common:0.5+msrc1:common:2", True, joined),
+        "attr-scales": option(quantities(tuple(f"msrc{k}" for k in range(MOST_SOURCES)), whole=False),
+                              "of each source: msrc0:common:0.5+msrc1:common:2", joined),
         "axis": axis("the axis (1)"),
     },
     dims_problem(1, MOST_SOURCES),

@@ -3,7 +3,7 @@
 from asmdnn.bench.conv_work import CONV_OPTIONS, ConvSettings, ConvWork
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.problems import parse_problem
-from asmdnn.bench.words import Option
+from asmdnn.bench.words import option
 from asmdnn.errors import InvalidArguments, resembling
 
 
@@ -21,7 +21,7 @@ DRIVER = Driver(
     ConvSettings(),
     {
         **CONV_OPTIONS,
-        "alg": Option("alg", _alg, "direct (default), wino, or auto: the one that is expected to be faster", True),
+        "alg": option(_alg, "direct (default), wino, or auto: the one that is expected to be faster"),
     },
     parse_problem,
     ConvWork,

@@ -22,13 +22,10 @@ class CumsumSettings(Settings):
     inplace: bool = False
 
 
-CumsumCase = Case[CumsumSettings, DimsProblem]
-
-
 class CumsumWork(TensorWork):
     largest = LARGEST_VALUE
 
-    def __init__(self, case: CumsumCase) -> None:
+    def __init__(self, case: Case[CumsumSettings, DimsProblem]) -> None:
         settings = case.settings
         tensor = desc_of(case.problem.dims, "f32", settings.tag)
         self.descs = {"src": tensor, "dst": tensor}
@@ -46,8 +43,8 @@ DRIVER = Driver(
     {
         "tag": LAYOUT,
         "axis": axis("the axis (1)"),
-        "exclusive": flag("exclusive", "true: without the element itself; false (default)"),
-        "reverse": flag("reverse", "true: up to the end; false (default): from the beginning"),
+        "exclusive": flag("true: without the element itself; false (default)"),
+        "reverse": flag("true: up to the end; false (default): from the beginning"),
         "inplace": INPLACE,
     },
     dims_problem(1),

@@ -6,7 +6,7 @@ import asmdnn as dnn
 from asmdnn.bench.conv_work import CONV_OPTIONS, ConvSettings, ConvWork
 from asmdnn.bench.deconv_problem import parse_deconv_problem
 from asmdnn.bench.driver import Driver
-from asmdnn.bench.words import Option
+from asmdnn.bench.words import option
 from asmdnn.errors import InvalidArguments, Unimplemented
 
 
@@ -29,7 +29,7 @@ def algorithm(word: str) -> str:
 DRIVER = Driver(
     "deconv",
     ConvSettings(),
-    {**CONV_OPTIONS, "alg": Option("alg", algorithm, "direct (default) or auto, which are the same", True)},
+    {**CONV_OPTIONS, "alg": option(algorithm, "direct (default) or auto, which are the same")},
     parse_deconv_problem,
     DeconvWork,
     example="--mode=CP --dir=FWD_I --mb=1 --threads=1 --peer=onednn --batch=dcgan",

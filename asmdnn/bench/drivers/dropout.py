@@ -9,13 +9,13 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.values import joined
-from asmdnn.bench.words import Option, Settings, number, tag
+from asmdnn.bench.words import Settings, number, option, tag
 from asmdnn.definitions.dropout import dropped
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
 LARGEST_SEED = 2**31 - 1
-SEED = Option("seed", number(-LARGEST_SEED - 1, LARGEST_SEED), "of the generator (1)", True)
+SEED = option(number(-LARGEST_SEED - 1, LARGEST_SEED), "of the generator (1)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +25,11 @@ class DropoutSettings(Settings):
     seed: int = 1
 
 
-DropoutCase = Case[DropoutSettings, DimsProblem]
-
-
 class DropoutWork(TensorWork):
     exactness = (False,)
     results = ("dst", "mask")
 
-    def __init__(self, case: DropoutCase) -> None:
+    def __init__(self, case: Case[DropoutSettings, DimsProblem]) -> None:
         self.settings, dims = case.settings, case.problem.dims
         tensor, mask = (desc_of(dims, kind, case.settings.tag) for kind in ("f32", "u8"))
         self.descs = {"src": tensor, "dst": tensor, "mask": mask}
@@ -60,8 +57,8 @@ DRIVER = Driver(
     "dropout",
     DropoutSettings(),
     {
-        "tag": Option("tag", tag, "layout of all tensors: abx (default), axb, nchw, ...", True),
-        "p": Option("p", _probability, "probability that an element is zeroed (0.5)", True),
+        "tag": option(tag, "layout of all tensors: abx (default), axb, nchw, ..."),
+        "p": option(_probability, "probability that an element is zeroed (0.5)"),
         "seed": SEED,
     },
     dims_problem(1),

@@ -15,7 +15,7 @@ from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import FIRST_DIM, LAYOUT, Option, data_type, direction, flag, one_of
+from asmdnn.bench.words import FIRST_DIM, LAYOUT, data_type, direction, flag, one_of, option
 from asmdnn.definitions.elementwise import forward, rounding_error, slope
 from asmdnn.definitions.rounding import as_f32
 from asmdnn.primitives.attributes.words import number_word
@@ -112,15 +112,14 @@ DRIVER = Driver(
     "eltwise",
     EltwiseSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS, "BWD_D"),
-                      "FWD_D training (default), FWD_I inference, BWD_D backward", True),
-        "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
+        "dir": option(direction(*PROP_KINDS, "BWD_D"), "FWD_D training (default), FWD_I inference, BWD_D backward"),
+        "dt": option(data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8"),
         "tag": LAYOUT,
-        "alg": Option("alg", _alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result", True),
-        "alpha": Option("alpha", real, "the function's alpha (0)", True, number_word),
-        "beta": Option("beta", real, "the function's beta (0)", True, number_word),
+        "alg": option(_alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result"),
+        "alpha": option(real, "the function's alpha (0)", number_word),
+        "beta": option(real, "the function's beta (0)", number_word),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
-        "inplace": flag("inplace", "true: the result replaces src, or diff_dst; false (default)"),
+        "inplace": flag("true: the result replaces src, or diff_dst; false (default)"),
         "mb": FIRST_DIM,
     },
     dims_problem(1),

@@ -9,7 +9,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values
-from asmdnn.bench.words import Option, Settings, axis, data_type, tag
+from asmdnn.bench.words import Settings, axis, data_type, option, tag
 from asmdnn.records import dataclass
 
 LARGEST_VALUE = 100  # integers to this are numbers of all types
@@ -22,15 +22,12 @@ class GatherSettings(Settings):
     axis: int = 0
 
 
-GatherCase = Case[GatherSettings, DimsProblem]
-
-
 class GatherWork(TensorWork):
     """Elements are moved, so one kind of data is enough."""
 
     exactness = (True,)
 
-    def __init__(self, case: GatherCase) -> None:
+    def __init__(self, case: Case[GatherSettings, DimsProblem]) -> None:
         settings, (dims, indices) = case.settings, case.problem.tensors
         at = settings.axis % len(dims)
         made = (*dims[:at], *indices, *dims[at + 1 :])
@@ -54,8 +51,8 @@ DRIVER = Driver(
     "gather",
     GatherSettings(),
     {
-        "dt": Option("dt", data_type(), f"data type of src and dst: {', '.join(TYPES)}", True),
-        "stag": Option("stag", tag, "layout of src: abx (default), axb, nchw, nChw8c, ...", True),
+        "dt": option(data_type(), f"data type of src and dst: {', '.join(TYPES)}"),
+        "stag": option(tag, "layout of src: abx (default), axb, nchw, nChw8c, ..."),
         "axis": axis("the axis of src that indices count along (0)"),
     },
     dims_problem(2),

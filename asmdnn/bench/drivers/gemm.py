@@ -10,7 +10,7 @@ from asmdnn.bench.dims import DimsProblem, dims_problem
 from asmdnn.bench.driver import Array, Case, Driver, PeerSide, TensorData
 from asmdnn.bench.product_work import Arrays, Doubles, ProductWork
 from asmdnn.bench.quantization import real
-from asmdnn.bench.words import Option, Settings, one_of
+from asmdnn.bench.words import Settings, one_of, option
 from asmdnn.definitions.products import product, product_size
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import number_word
@@ -100,12 +100,11 @@ DRIVER = Driver(
     "gemm",
     GemmSettings(),
     {
-        "transa": Option("transa", one_of("N", "T"), "N (default): a is stored m x k, T: k x m", True),
-        "transb": Option("transb", one_of("N", "T"), "N (default): b is stored k x n, T: n x k", True),
-        "alpha": Option("alpha", real, "the factor of the product (1)", True, number_word),
-        "beta": Option("beta", real, "the factor of what c holds (0)", True, number_word),
-        "pack": Option("pack", _pack, "operands packed before: none (default), a, b, ab", True,
-                       lambda packed: packed or "none"),
+        "transa": option(one_of("N", "T"), "N (default): a is stored m x k, T: k x m"),
+        "transb": option(one_of("N", "T"), "N (default): b is stored k x n, T: n x k"),
+        "alpha": option(real, "the factor of the product (1)", number_word),
+        "beta": option(real, "the factor of what c holds (0)", number_word),
+        "pack": option(_pack, "operands packed before: none (default), a, b, ab", lambda packed: packed or "none"),
     },
     dims_problem(2),
     GemmWork,

@@ -12,7 +12,7 @@ from asmdnn.bench.norm_gradients import NormGradientWork
 from asmdnn.bench.norms import NormSettings, NormWork, norm_options
 from asmdnn.bench.tensor_work import PROP_KINDS
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import Option, data_type, tag
+from asmdnn.bench.words import data_type, option, tag
 from asmdnn.definitions.normalization import inverse_deviation, moments, rows_error, statistics_error
 from asmdnn.definitions.rounding import as_f32
 from asmdnn.records import dataclass
@@ -102,10 +102,10 @@ def _types(word: str) -> str:
 
 
 LAYOUTS = {
-    "dt": Option("dt", _types, "data types of src and dst: f32 (default), bf16, f16, bf16:f32, ...", True),
-    "ss_dt": Option("ss_dt", data_type("f32"), "data type of scale and shift: f32", True),
-    "tag": Option("tag", _tags, "layouts of src and dst: abx (default), axb, abx:axb, ...", True),
-    "stat_tag": Option("stat_tag", tag, "layout of mean and variance: abx (default), axb, ...", True),
+    "dt": option(_types, "data types of src and dst: f32 (default), bf16, f16, bf16:f32, ..."),
+    "ss_dt": option(data_type("f32"), "data type of scale and shift: f32"),
+    "tag": option(_tags, "layouts of src and dst: abx (default), axb, abx:axb, ..."),
+    "stat_tag": option(tag, "layout of mean and variance: abx (default), axb, ..."),
 }
 DRIVER = Driver(
     "lnorm",

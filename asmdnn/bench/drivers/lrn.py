@@ -12,7 +12,7 @@ from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.typed import numbers
 from asmdnn.bench.values import decoded
-from asmdnn.bench.words import IMAGES, LAYOUT, Option, Settings, data_type, direction, one_of
+from asmdnn.bench.words import IMAGES, LAYOUT, Settings, data_type, direction, one_of, option
 from asmdnn.definitions.normalization import local_base, local_response, local_response_error, local_response_gradient
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm
 from asmdnn.records import dataclass
@@ -103,11 +103,11 @@ DRIVER = Driver(
     "lrn",
     LrnSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS, "BWD_D"),
-                      "FWD_D training, with a workspace (default), FWD_I, BWD_D backward", True),
-        "dt": Option("dt", data_type(*FLOAT_NAMES), "data type: f32 (default), bf16, f16", True),
+        "dir": option(direction(*PROP_KINDS, "BWD_D"),
+                      "FWD_D training, with a workspace (default), FWD_I, BWD_D backward"),
+        "dt": option(data_type(*FLOAT_NAMES), "data type: f32 (default), bf16, f16"),
         "tag": LAYOUT,
-        "alg": Option("alg", one_of(*ALGS), "ACROSS channels (default), WITHIN each", True),
+        "alg": option(one_of(*ALGS), "ACROSS channels (default), WITHIN each"),
         "mb": IMAGES,
     },
     parse,

@@ -10,7 +10,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver
 from asmdnn.bench.product_work import Arrays, Doubles, ProductSettings, ProductWork, product_options
 from asmdnn.bench.typed_words import types_of_matrices
-from asmdnn.bench.words import Option, Strides, number, show_strides, strides
+from asmdnn.bench.words import Strides, number, option, show_strides, strides
 from asmdnn.definitions.products import product, product_size
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
@@ -71,11 +71,10 @@ DRIVER = Driver(
                           "undef: no bias (default), or f32, s32, ..."),
         "attr-scales": scaled_options(("wei",))["attr-scales"],
         **zero_points_option(with_weights=True),
-        "dt": Option("dt", types_of_matrices, "data types of src, weights and dst: f32 (default), u8:s8:f32, f8_e4m3, "
-                     "f32:nf4:f32, ...", True),
-        "bia-mask": Option("bia_mask", number(0), "dims that the bias has, as bits: 2 (default) is one a column", True),
-        "strides": Option("strides", strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", True,
-                          show_strides),
+        "dt": option(types_of_matrices,
+                     "data types of src, weights and dst: f32 (default), u8:s8:f32, f8_e4m3, f32:nf4:f32, ..."),
+        "bia-mask": option(number(0), "dims that the bias has, as bits: 2 (default) is one a column"),
+        "strides": option(strides(3), "of src, weights and dst, SRC:WEI:DST, each may be empty", show_strides),
     },
     lambda text: dims_problem(2, 3)(older.product(text)),
     MatmulWork,

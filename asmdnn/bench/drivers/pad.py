@@ -9,7 +9,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.values import TYPES
-from asmdnn.bench.words import DTAG, Option, Settings, data_type, one_of, tag
+from asmdnn.bench.words import DTAG, Settings, data_type, one_of, option, tag
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.concat.pad import CONSTANT, MODES, PadMode
 from asmdnn.records import dataclass
@@ -26,15 +26,12 @@ class PadSettings(Settings):
     value: float = 0.0
 
 
-PadCase = Case[PadSettings, DimsProblem]
-
-
 class PadWork(TensorWork):
     """Elements are moved, so one kind of data is enough; the larger half of what is added is behind src."""
 
     exactness, largest = (True,), LARGEST_VALUE
 
-    def __init__(self, case: PadCase) -> None:
+    def __init__(self, case: Case[PadSettings, DimsProblem]) -> None:
         settings, (inner, outer) = case.settings, case.problem.tensors
         if len(inner) != len(outer):
             raise InvalidArguments(f"{dims_words(case.problem)}: src and dst have one number of dims")
@@ -55,11 +52,11 @@ DRIVER = Driver(
     "pad",
     PadSettings(),
     {
-        "dt": Option("dt", data_type(), f"data type of src and dst: {', '.join(TYPES)}", True),
-        "stag": Option("stag", tag, "layout of src: abx (default), axb, nchw, nChw8c, ...", True),
+        "dt": option(data_type(), f"data type of src and dst: {', '.join(TYPES)}"),
+        "stag": option(tag, "layout of src: abx (default), axb, nchw, nChw8c, ..."),
         "dtag": DTAG,
-        "fill": Option("fill", one_of(*MODES), f"what is around src: {', '.join(MODES)}", True),
-        "value": Option("value", real, "the constant (0)", True),
+        "fill": option(one_of(*MODES), f"what is around src: {', '.join(MODES)}"),
+        "value": option(real, "the constant (0)"),
     },
     dims_problem(2),
     PadWork,

@@ -16,7 +16,7 @@ from asmdnn.bench.pool_problem import PoolProblem, parse_problem
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import encoded, random_values
-from asmdnn.bench.words import IMAGES, LAYOUT, Option, data_type, direction, one_of
+from asmdnn.bench.words import IMAGES, LAYOUT, data_type, direction, one_of, option
 from asmdnn.definitions.rounding import gamma
 from asmdnn.definitions.windows import (
     SlidingWindow,
@@ -199,16 +199,16 @@ DRIVER = Driver(
     "pool",
     PoolSettings(),
     {
-        "dir": Option("dir", direction("FWD_D", "FWD_I", "BWD_D"),
-                      "FWD_I inference (default), FWD_D training: with indices, BWD_D backward", True),
-        "dt": Option("dt", data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8", True),
-        "cfg": Option("dt", data_type(), "the same in older words", True, describes=False),
+        "dir": option(direction("FWD_D", "FWD_I", "BWD_D"),
+                      "FWD_I inference (default), FWD_D training: with indices, BWD_D backward"),
+        "dt": option(data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8"),
+        "cfg": option(data_type(), "the same in older words", field="dt", describes=False),
         "tag": LAYOUT,
-        "alg": Option("alg", _alg, "max (default), avg_np without padding, avg_p with it", True),
+        "alg": option(_alg, "max (default), avg_np without padding, avg_p with it"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "mb": IMAGES,
-        "places": Option("places", one_of("s32", "u8"),
-                         "indices of maxima: s32 in a plane (default), or u8 in the window, as oneDNN's", True),
+        "places": option(one_of("s32", "u8"),
+                         "indices of maxima: s32 in a plane (default), or u8 in the window, as oneDNN's"),
     },
     parse_problem,
     by_direction(PoolWork, PoolGradientWork),

@@ -10,7 +10,7 @@ from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import INPLACE, Option, data_type, direction, tag
+from asmdnn.bench.words import INPLACE, data_type, direction, option, tag
 from asmdnn.definitions.elementwise import prelu, prelu_gradient
 from asmdnn.definitions.normalization import sum_roundings
 from asmdnn.definitions.rounding import UNIT, gamma
@@ -103,10 +103,10 @@ DRIVER = Driver(
     "prelu",
     PreluSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS, "BWD_DW"),
-                      "FWD_D training (default), FWD_I inference, BWD_DW both gradients", True),
-        "sdt": Option("sdt", _types, "data types of src, which is dst's, and weights: f32 (default), u8:f32", True),
-        "stag": Option("stag", _tags, "layouts: abx (default), axb, aBx16b, ..., or of src and weights, axb:abx", True),
+        "dir": option(direction(*PROP_KINDS, "BWD_DW"),
+                      "FWD_D training (default), FWD_I inference, BWD_DW both gradients"),
+        "sdt": option(_types, "data types of src, which is dst's, and weights: f32 (default), u8:f32"),
+        "stag": option(_tags, "layouts: abx (default), axb, aBx16b, ..., or of src and weights, axb:abx"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": INPLACE,
     },

@@ -9,7 +9,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.words import Option, data_type, flag, number, one_of, tag
+from asmdnn.bench.words import data_type, flag, number, one_of, option, tag
 from asmdnn.definitions.rounding import gamma, rounded_by_groups
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.quantized.octets import in_octets, numbers_in
@@ -30,15 +30,12 @@ class QuantizedSettings(ScaledSettings):
     points: bool = False
 
 
-QuantizedCase = Case[QuantizedSettings, DimsProblem]
-
-
 class QuantizedWork(TensorWork):
     """points: zero points that differ; else all are half of what the bits hold."""
 
     exactness = (False,)
 
-    def __init__(self, case: QuantizedCase) -> None:
+    def __init__(self, case: Case[QuantizedSettings, DimsProblem]) -> None:
         settings, ((m, k), (depth, n)) = case.settings, case.problem.tensors
         if k != depth or k % settings.group or k == 0:
             raise InvalidArguments(
@@ -81,18 +78,14 @@ DRIVER = Driver(
     "quantized",
     QuantizedSettings(),
     {
-        "dt": Option("dt", data_type(*FLOAT_NAMES), "data type of src: f32 (default), bf16, f16", True),
-        "ddt": Option("ddt", data_type(*FLOAT_NAMES), "data type of dst, likewise", True),
-        "stag": Option("stag", tag, "layout of src: ab (default), ba", True),
-        "wtag": Option("wtag", tag, "layout of weights, scales and offsets: any (default), ab", True),
-        "bits": Option(
-            "bits", lambda word: int(one_of("4", "8")(word)), "of an element of weights: 4 (default), 8", True
-        ),
-        "group": Option("group", number(1), "elements of k that share a scale (32)", True),
-        "points": flag("points", "true: zero points that differ; false (default)"),
-        "attr-acc-mode": Option(
-            "acc_mode", one_of("strict", "f32"), "strict (default): src is rounded to s8; f32", True
-        ),
+        "dt": option(data_type(*FLOAT_NAMES), "data type of src: f32 (default), bf16, f16"),
+        "ddt": option(data_type(*FLOAT_NAMES), "data type of dst, likewise"),
+        "stag": option(tag, "layout of src: ab (default), ba"),
+        "wtag": option(tag, "layout of weights, scales and offsets: any (default), ab"),
+        "bits": option(lambda word: int(one_of("4", "8")(word)), "of an element of weights: 4 (default), 8"),
+        "group": option(number(1), "elements of k that share a scale (32)"),
+        "points": flag("true: zero points that differ; false (default)"),
+        "attr-acc-mode": option(one_of("strict", "f32"), "strict (default): src is rounded to s8; f32"),
         **options("relu, linear:2:1"),
     },
     dims_problem(2),

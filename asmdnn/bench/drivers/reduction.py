@@ -15,7 +15,7 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.bench.words import DDT, FROM_TO, Option, after, data_type, one_of
+from asmdnn.bench.words import DDT, FROM_TO, after, data_type, one_of, option
 from asmdnn.definitions.reduction import reduced, reduced_error
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
@@ -37,15 +37,12 @@ class ReductionSettings(AttributeSettings):
     eps: float = 0.0
 
 
-ReductionCase = Case[ReductionSettings, DimsProblem]
-
-
 class ReductionWork(TensorWork):
     exactness = (False,)
     peer_slack = 1000.0
     function, post_ops = "reduction", ("sum", "eltwise", "binary")
 
-    def __init__(self, case: ReductionCase) -> None:
+    def __init__(self, case: Case[ReductionSettings, DimsProblem]) -> None:
         settings, (whole, made) = case.settings, case.problem.tensors
         src, dst = ends(settings, whole, made)
         self.descs, self.attr = {"src": src, "dst": dst}, settings.attr(made)
@@ -78,14 +75,14 @@ DRIVER = Driver(
     "reduction",
     ReductionSettings(),
     {
-        "alg": Option("alg", after("reduction_", one_of(*ALGORITHMS)),
-                      "sum (default), max, min, mul, mean, logsumexp, norm_lp_max ...", True),
-        "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
+        "alg": option(after("reduction_", one_of(*ALGORITHMS)),
+                      "sum (default), max, min, mul, mean, logsumexp, norm_lp_max ..."),
+        "sdt": option(data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8"),
         "ddt": DDT,
         "stag": FROM_TO["stag"],
         "dtag": FROM_TO["dtag"],
-        "p": Option("p", real, "the power of norms (2), from 1 on", True, number_word),
-        "eps": Option("eps", real, "of norms (0)", True, number_word),
+        "p": option(real, "the power of norms (2), from 1 on", number_word),
+        "eps": option(real, "of norms (0)", number_word),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
     },
     dims_problem(2),

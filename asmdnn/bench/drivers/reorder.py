@@ -20,7 +20,7 @@ from asmdnn.bench.tensor_work import Peer, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values, rounded
 from asmdnn.bench.values import joined as in_a_row
-from asmdnn.bench.words import Option, Settings, Strides, data_type, number, show_strides, strides, tag
+from asmdnn.bench.words import Settings, Strides, data_type, number, option, show_strides, strides, tag
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory.tags import MAX_NDIMS
@@ -49,14 +49,11 @@ class ReorderSettings(Settings):
     strides: Strides = ()
 
 
-ReorderCase = Case[ReorderSettings, DimsProblem]
-
-
 class ReorderWork(TensorWork):
     post_ops = ("sum",)
     largest = LARGEST_VALUE
 
-    def __init__(self, case: ReorderCase) -> None:
+    def __init__(self, case: Case[ReorderSettings, DimsProblem]) -> None:
         settings, dims = case.settings, case.problem.dims
         self.mask, self.sum_scale = settings.compensation, settings.sum_scale
         between = settings.strides or ((), ())
@@ -156,18 +153,17 @@ DRIVER = Driver(
     "reorder",
     ReorderSettings(),
     {
-        "sdt": Option("sdt", data_type(), f"data type of src: {', '.join(TYPES)}", True),
-        "ddt": Option("ddt", data_type(), "data type of dst", True),
-        "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, oihw, ...", True),
-        "dtag": Option("dtag", tag, "layout of dst, as --stag", True),
-        "attr-scales": Option("scales", quantities(ARGUMENTS, whole=False),
-                              "such as src:common:0.5+dst:per_dim_1", True, joined),
-        "attr-zero-points": Option("zero_points", quantities(ARGUMENTS, whole=True),
-                                   "such as src:common:1+dst:common:-2", True, joined),
-        "attr-post-ops": Option("sum_scale", _sum, "sum or sum:0.5", True, _show_sum),
-        "oflag": Option("compensation", _compensation, "s8s8_comp:1, the compensation of an s8 dst over a mask of dims",
-                        True, _show_compensation),
-        "strides": Option("strides", strides(2), "of src and dst, SRC:DST, each may be empty", True, show_strides),
+        "sdt": option(data_type(), f"data type of src: {', '.join(TYPES)}"),
+        "ddt": option(data_type(), "data type of dst"),
+        "stag": option(tag, "layout of src: abx (default), axb, aBx16b, nchw, oihw, ..."),
+        "dtag": option(tag, "layout of dst, as --stag"),
+        "attr-scales": option(quantities(ARGUMENTS, whole=False), "such as src:common:0.5+dst:per_dim_1", joined),
+        "attr-zero-points": option(quantities(ARGUMENTS, whole=True), "such as src:common:1+dst:common:-2", joined),
+        "attr-post-ops": option(_sum, "sum or sum:0.5", _show_sum, field="sum_scale"),
+        "oflag": option(_compensation,
+                        "s8s8_comp:1, the compensation of an s8 dst over a mask of dims", _show_compensation,
+                        field="compensation"),
+        "strides": option(strides(2), "of src and dst, SRC:DST, each may be empty", show_strides),
     },
     dims_problem(1),
     ReorderWork,

@@ -12,7 +12,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.resampling_problem import ResamplingProblem, parse_problem
 from asmdnn.bench.tensor_work import FORWARD, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import DDT, IMAGES, LAYOUT, Option, data_type, direction, one_of
+from asmdnn.bench.words import DDT, IMAGES, LAYOUT, data_type, direction, one_of, option
 from asmdnn.definitions.resampling import resampled, resampled_gradient
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
@@ -101,13 +101,13 @@ DRIVER = Driver(
     "resampling",
     ResamplingSettings(),
     {
-        "dir": Option("dir", direction("FWD_D", "FWD_I", "BWD_D"),
-                      "FWD_I inference (default), FWD_D training: the same, BWD_D backward", True),
-        "dt": Option("dt", data_type(), "both data types, in older words", True, describes=False),
-        "sdt": Option("sdt", data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8", True),
+        "dir": option(direction("FWD_D", "FWD_I", "BWD_D"),
+                      "FWD_I inference (default), FWD_D training: the same, BWD_D backward"),
+        "dt": option(data_type(), "both data types, in older words", describes=False),
+        "sdt": option(data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8"),
         "ddt": DDT,
         "tag": LAYOUT,
-        "alg": Option("alg", _alg, "nearest (default), linear, cubic", True),
+        "alg": option(_alg, "nearest (default), linear, cubic"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "mb": IMAGES,
     },

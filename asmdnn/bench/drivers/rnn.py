@@ -6,7 +6,7 @@ from asmdnn.bench.driver import Driver
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
 from asmdnn.bench.recurrent_work import DIRECTIONS, NTC, TYPES, RnnCase, RnnSettings, work
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
-from asmdnn.bench.words import Option, boolean, direction, number, one_of
+from asmdnn.bench.words import boolean, direction, number, one_of, option
 from asmdnn.definitions.recurrent.cells import CELLS
 from asmdnn.definitions.recurrent.layers import LEFT2RIGHT
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -70,24 +70,20 @@ DRIVER = Driver(
     "rnn",
     RnnSettings(),
     {
-        "dir": Option("dir", direction(*PASSES),
-                      "FWD_I inference (default), FWD_D training, BWD_DW all gradients", True),
-        "alg": Option("alg", _alg, ", ".join(CELLS), True),
-        "direction": Option("direction", one_of(*DIRECTIONS), ", ".join(DIRECTIONS), True),
-        "activation": Option("activation", _activation,
-                             "of VANILLA_RNN: RELU (default, and for UNDEF), LOGISTIC, TANH", True),
-        "with-peephole": Option("peephole", boolean, "true: an LSTM with peephole; false (default)", True),
-        "with-projection": Option("projection", boolean, "true: an LSTM with projection; false (default)", True),
-        "trivial-strides": Option("trivial_strides", boolean,
-                                  "false: gaps after the rows of layers and states; true (default)", True),
-        "use-packed": Option("use_packed", boolean,
-                             "false: weights are plain, and packed in every call; true (default)", True),
-        "l": Option("l", number(0), "layers, instead of each problem's own (0, the default)", True),
-        "t": Option("t", number(0), "time steps, likewise", True),
-        "mb": Option("mb", number(0), "sequences, likewise", True),
-        "tag": Option("tag", _tags, "tnc (default) or ntc, of both layers, or src_layer:any:dst_layer", True,
+        "dir": option(direction(*PASSES), "FWD_I inference (default), FWD_D training, BWD_DW all gradients"),
+        "alg": option(_alg, ", ".join(CELLS)),
+        "direction": option(one_of(*DIRECTIONS), ", ".join(DIRECTIONS)),
+        "activation": option(_activation, "of VANILLA_RNN: RELU (default, and for UNDEF), LOGISTIC, TANH"),
+        "with-peephole": option(boolean, "true: an LSTM with peephole; false (default)", field="peephole"),
+        "with-projection": option(boolean, "true: an LSTM with projection; false (default)", field="projection"),
+        "trivial-strides": option(boolean, "false: gaps after the rows of layers and states; true (default)"),
+        "use-packed": option(boolean, "false: weights are plain, and packed in every call; true (default)"),
+        "l": option(number(0), "layers, instead of each problem's own (0, the default)"),
+        "t": option(number(0), "time steps, likewise"),
+        "mb": option(number(0), "sequences, likewise"),
+        "tag": option(_tags, "tnc (default) or ntc, of both layers, or src_layer:any:dst_layer",
                       lambda tags: ":any:".join(tags)),
-        "cfg": Option("cfg", _configuration, "data types: f32 (default), bf16, f16, u8u8u8u8, ..", True),
+        "cfg": option(_configuration, "data types: f32 (default), bf16, f16, u8u8u8u8, .."),
     },
     rnn_problem,
     work,

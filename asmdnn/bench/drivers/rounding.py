@@ -9,7 +9,7 @@ from asmdnn.bench.drivers.dropout import SEED
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.values import rounded
-from asmdnn.bench.words import FROM_TO, Option, Settings, data_type, number
+from asmdnn.bench.words import FROM_TO, Settings, data_type, number, option
 from asmdnn.definitions.stochastic_rounding import stochastically_rounded
 from asmdnn.primitives.stochastic_rounding.stochastic_rounding import MOST_FIRST, WORDS
 from asmdnn.records import dataclass
@@ -26,14 +26,11 @@ class RoundingSettings(Settings):
     first: int = 0
 
 
-RoundingCase = Case[RoundingSettings, DimsProblem]
-
-
 class RoundingWork(TensorWork):
     exactness = (False,)
     bounds = (-300, 300)  # integers of 8 bits end before
 
-    def __init__(self, case: RoundingCase) -> None:
+    def __init__(self, case: Case[RoundingSettings, DimsProblem]) -> None:
         settings, dims = case.settings, case.problem.dims
         self.settings = settings
         src, dst = desc_of(dims, "f32", settings.stag), desc_of(dims, settings.ddt, tag_of_dst(settings))
@@ -53,11 +50,11 @@ DRIVER = Driver(
     "rounding",
     RoundingSettings(),
     {
-        "ddt": Option("ddt", data_type(*TYPES), f"data type of dst: bf16 (default), {', '.join(TYPES)}", True),
+        "ddt": option(data_type(*TYPES), f"data type of dst: bf16 (default), {', '.join(TYPES)}"),
         "stag": FROM_TO["stag"],
         "dtag": FROM_TO["dtag"],
         "seed": SEED,
-        "first": Option("first", number(0, MOST_FIRST // WORDS), "a fourth of the first element's index (0)", True),
+        "first": option(number(0, MOST_FIRST // WORDS), "a fourth of the first element's index (0)"),
     },
     dims_problem(1),
     RoundingWork,

@@ -9,7 +9,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values
-from asmdnn.bench.words import Option, Settings, axis, data_type, one_of, tag
+from asmdnn.bench.words import Settings, axis, data_type, one_of, option, tag
 from asmdnn.definitions.moves import scattered
 from asmdnn.primitives.scatter.description import ALGORITHMS, MOVES
 from asmdnn.records import dataclass
@@ -26,15 +26,12 @@ class ScatterSettings(Settings):
     axis: int = 0
 
 
-ScatterCase = Case[ScatterSettings, DimsProblem]
-
-
 class ScatterWork(TensorWork):
     """Integers, whose sums are exact in every type."""
 
     exactness = (True,)
 
-    def __init__(self, case: ScatterCase) -> None:
+    def __init__(self, case: Case[ScatterSettings, DimsProblem]) -> None:
         settings, (dims, indices) = case.settings, case.problem.tensors
         at = settings.axis % len(dims)
         made = (*dims[:at], *indices, *dims[at + 1 :])
@@ -60,9 +57,9 @@ DRIVER = Driver(
     "scatter",
     ScatterSettings(),
     {
-        "dt": Option("dt", data_type(), f"data type of src, updates and dst: {', '.join(TYPES)}", True),
-        "stag": Option("stag", tag, "layout of src and dst: abx (default), axb, nchw, nChw8c, ...", True),
-        "alg": Option("alg", one_of(*ALGORITHMS), f"what becomes of rows: {', '.join(ALGORITHMS)}", True),
+        "dt": option(data_type(), f"data type of src, updates and dst: {', '.join(TYPES)}"),
+        "stag": option(tag, "layout of src and dst: abx (default), axb, nchw, nChw8c, ..."),
+        "alg": option(one_of(*ALGORITHMS), f"what becomes of rows: {', '.join(ALGORITHMS)}"),
         "axis": axis("the axis of dst that indices count along (0)"),
     },
     dims_problem(2),

@@ -5,20 +5,16 @@ and of values (n, groups, keys, e).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 import asmdnn as dnn
 from asmdnn.bench import typed
-from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
+from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem, dims_words
 from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData, by_direction
-from asmdnn.bench.drivers.softmax import ALGS
 from asmdnn.bench.judge import Answer
-from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
-from asmdnn.bench.values import joined
-from asmdnn.bench.words import Option, Settings, data_type, direction, one_of, tag
+from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
+from asmdnn.bench.words import Settings, data_type, direction, one_of, option, tag
 from asmdnn.definitions.softmax import attention, attention_error, attention_gradient, attention_sums
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.records import dataclass
@@ -30,7 +26,6 @@ SUMS = "logsumexp"
 CAUSAL = ("causal_top_left", "causal_bottom_right")
 BF16_ROUNDOFF = 2.0**-9  # of probabilities, which sum up to 1, where a level multiplies bf16
 TYPES = ("f32", "bf16", "f16")
-SRC, WEIGHTS, DST = (NUMBERS[name] for name in ("src", "weights", "dst"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +43,6 @@ class SdpaSettings(Settings):
 
 
 SdpaCase = Case[SdpaSettings, DimsProblem]
-
-
-def plain(dims: tuple[int, ...], dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
-    return dnn.MemoryDesc(dims, dtype, "abcd"[: len(dims)])
-
-
-def together(found: Sequence[tuple[Array, Array]]) -> Answer:
-    """Of several results, with their errors."""
-    values, errors = zip(*found, strict=True)
-    return Answer(joined(values), joined(errors), "numpy")
 
 
 class SdpaWork(TensorWork):
@@ -91,10 +76,10 @@ class SdpaWork(TensorWork):
         }
         if settings.mask in BUFFERS:
             has = zip(BUFFERS[settings.mask], self.scores, strict=True)
-            self.descs["mask"] = plain(tuple(size if dim else 1 for dim, size in has))
+            self.descs["mask"] = desc_of(tuple(size if dim else 1 for dim, size in has), "f32", "abcd")
         self.keeps = settings.stats != "none"
         if self.keeps:
-            self.descs[SUMS] = plain((*query[:3], 1))
+            self.descs[SUMS] = desc_of((*query[:3], 1), "f32", "abcd")
         seen = math.prod(self.scores) * (1 - query[2] / key[3] / 2 if self.is_causal else 1)
         self.flops = int(2 * seen * (query[3] + value[3]))
         scale = 0.0 if settings.scale == "library" else self.depth**-0.5  # the same for each way to say it
@@ -121,11 +106,15 @@ class SdpaWork(TensorWork):
             sums, error = attention_sums(query, key, self.depth**-0.5, self.added(data))
             kind, of_dst = self.descs["dst"].dtype, np.full_like(values, attention_error(query, key))
             found = [typed.narrowed(values, of_dst, kind), (sums, error)]
-            return together(found)
+            return typed.together(found)
         of_bf16 = {self.descs[name].dtype for name in ("query", "key", "value")} == {dnn.bf16}
         return self.judged(data, values, attention_error(query, key) + BF16_ROUNDOFF * of_bf16)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
+        if self.lacks:
+            raise Unimplemented(self.lacks)
+        from asmdnn.bench.peers.onednn_attention import Composition
+
         return Composition(self, isa, threads)
 
 
@@ -133,12 +122,13 @@ class SdpaGradientWork(SdpaWork):
     """All three gradients, for that of dst."""
 
     results = ("diff_query", "diff_key", "diff_value")
+    lacks = "oneDNN has no gradient of attention"
 
     def describe_as(self, scale: float) -> None:
         descs = dict(self.descs)
         descs["diff_dst"] = descs.pop("dst")
         for name in ("query", "key", "value"):
-            descs[f"diff_{name}"] = plain(descs[name].dims, descs[name].dtype)
+            descs[f"diff_{name}"] = desc_of(descs[name].dims, descs[name].dtype.name, "abcd")
         self.descs, self.flops = descs, self.flops * 5 // 2
         self.desc = dnn.AttentionBackward(**descs, scale=scale, causal=self.is_causal)
 
@@ -150,7 +140,7 @@ class SdpaGradientWork(SdpaWork):
         room = attention_error(query, key) * sum(query.shape[2:]) * max(float(np.abs(x).max()) for x in sizes)
         kinds = (self.descs[name].dtype for name in self.results)
         found = [typed.narrowed(x, np.full_like(x, room), kind) for x, kind in zip(values, kinds, strict=True)]
-        return together(found)
+        return typed.together(found)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         """The logsumexp of the forward pass, too."""
@@ -161,85 +151,6 @@ class SdpaGradientWork(SdpaWork):
             sums, _ = attention_sums(self.real(data, "query"), self.real(data, "key"), *numbers)
             arrays[SUMS] = sums.astype(np.float32)
         return arrays
-
-    def peer(self, isa: str, threads: int) -> PeerSide:
-        raise Unimplemented("oneDNN has no gradient of attention")
-
-
-class Composition:
-    """oneDNN's two products and a softmax, in place on one buffer of all scores if types are f32; a PeerSide."""
-
-    def __init__(self, work: SdpaWork, isa: str, threads: int) -> None:
-        from asmdnn.bench.peers.onednn import OnednnPrimitive, Storage, Tensor
-
-        self.work = work
-        query, value, dst = (work.descs[name] for name in ("query", "value", "dst"))
-        if query.dims[1] != value.dims[1]:
-            raise InvalidArguments("the peer onednn has as many heads of keys as of queries")
-        scores = plain(work.scores)
-        self.mask = work.descs.get("mask", plain((1, 1, *work.scores[2:])))
-        more = {"binary_1": Tensor(65536 | 2, self.mask)} if work.settings.mask != "none" else {}
-        first = {"src": Tensor(SRC, query), "weights": Tensor(WEIGHTS, work.keys), "dst": Tensor(DST, scores), **more}
-        self.shares = plain(work.scores, value.dtype)  # which the second product multiplies
-        second = {"src": Tensor(SRC, self.shares), "weights": Tensor(WEIGHTS, value), "dst": Tensor(DST, dst)}
-        self.scoring = OnednnPrimitive(self._scores, first, isa, threads)
-        shared = Storage(shared={"src": self.scoring.storage["dst"]})
-        both = {"src": Tensor(SRC, scores), "dst": Tensor(DST, self.shares)}
-        in_place = {"dst": "src"} if self.shares == scores else {}
-        self.softmax = OnednnPrimitive(self._softmax, both, isa, threads, ("dst",), in_place, storage=shared)
-        if not in_place:
-            shared = Storage(shared={"src": self.softmax.storage["dst"]})
-        self.result = OnednnPrimitive(self._product, second, isa, threads, storage=shared)
-
-    @property
-    def implementation(self) -> str:
-        return str(self.scoring.implementation)
-
-    @property
-    def run(self) -> Callable[[], object]:
-        first, second, third = self.scoring.run, self.softmax.run, self.result.run
-
-        def all_three() -> object:
-            return first() or second() or third()
-
-        return all_three
-
-    def write(self, data: Data) -> None:
-        arrays = dict(data.arrays)
-        keys = arrays["key"].swapaxes(2, 3)
-        scores = np.zeros(self.work.scores, np.float32)
-        mask = np.broadcast_to(np.float32(self.work.added(data)), self.mask.dims)
-        self.scoring.write(
-            TensorData({"src": arrays["query"], "weights": keys, "dst": scores, "binary_1": mask}, False)
-        )
-        shares = scores.astype(self.shares.dtype.numpy)
-        self.result.write(TensorData({"src": shares, "weights": arrays["value"], "dst": arrays["dst"]}, False))
-
-    def compute(self, data: Data) -> Array:
-        self.write(data)
-        self.run()
-        return self.result.read()
-
-    def close(self) -> None:
-        for primitive in (self.result, self.softmax, self.scoring):
-            primitive.close()
-
-    def _scores(self, peer: Peer) -> Any:
-        from asmdnn.bench.peers.onednn_attributes import attributes
-
-        ops: list[Any] = [dnn.Eltwise("linear", self.work.depth**-0.5)]
-        ops += [dnn.Binary("add", self.mask)] if "binary_1" in peer.descs else []
-        return self._product(peer, attributes(peer, dnn.Attr(ops)))
-
-    def _softmax(self, peer: Peer) -> Any:
-        create = peer.lib.dnnl_softmax_forward_primitive_desc_create
-        what = FORWARD["FWD_I"], ALGS["SOFTMAX"], peer.descs["src"], peer.descs["dst"], 3, peer.null
-        return peer.describe(create, *what)
-
-    def _product(self, peer: Peer, attr: Any = None) -> Any:
-        src, weights, dst = (peer.descs[name] for name in ("src", "weights", "dst"))
-        create = peer.lib.dnnl_matmul_primitive_desc_create
-        return peer.describe(create, src, weights, peer.null, dst, peer.null if attr is None else attr)
 
 
 def _types(word: str) -> str:
@@ -255,27 +166,24 @@ def _title(case: SdpaCase) -> str:
     settings = case.settings
     words = [settings.dt] * (settings.dt != "f32") + [settings.mask] * (settings.mask != "none")
     words += [settings.stats] * (settings.stats != "none")
-    return " ".join([":".join("x".join(map(str, dims)) for dims in case.problem.tensors), *words])
+    return " ".join([dims_words(case.problem), *words])
 
 
 DRIVER = Driver(
     "sdpa",
     SdpaSettings(),
     {
-        "dir": Option("dir", direction(*PROP_KINDS, "BWD_DW"),
-                      "FWD_I inference (default), FWD_D training, BWD_DW all gradients", True),
-        "dt": Option("dt", _types, "f32 (default), bf16, f16; or four, of query, key, value and dst", True),
-        "qtag": Option("qtag", tag, "layout of queries: abx (default), acbd, ...", True),
-        "ktag": Option("ktag", tag, "of keys, whose last dim is their number; abdc: each key is dense", True),
-        "vtag": Option("vtag", tag, "of values", True),
-        "dtag": Option("dtag", tag, "of dst", True),
-        "mask": Option("mask", one_of("none", *BUFFERS, *CAUSAL),
-                       f"none (default), {', '.join((*BUFFERS, *CAUSAL))}", True),
-        "mdt": Option("mdt", data_type("f32"), "data type of the mask: f32", True),
-        "stats": Option("stats", one_of("none", SUMS),
-                        "logsumexp: left by the forward pass, read by BWD_DW; none (default)", True),
-        "scale": Option("scale", one_of("library", "mul", "div"),
-                        "who says 1 / sqrt(d): library (default), mul or div", True),
+        "dir": option(direction(*PROP_KINDS, "BWD_DW"),
+                      "FWD_I inference (default), FWD_D training, BWD_DW all gradients"),
+        "dt": option(_types, "f32 (default), bf16, f16; or four, of query, key, value and dst"),
+        "qtag": option(tag, "layout of queries: abx (default), acbd, ..."),
+        "ktag": option(tag, "of keys, whose last dim is their number; abdc: each key is dense"),
+        "vtag": option(tag, "of values"),
+        "dtag": option(tag, "of dst"),
+        "mask": option(one_of("none", *BUFFERS, *CAUSAL), f"none (default), {', '.join((*BUFFERS, *CAUSAL))}"),
+        "mdt": option(data_type("f32"), "data type of the mask: f32"),
+        "stats": option(one_of("none", SUMS), "logsumexp: left by the forward pass, read by BWD_DW; none (default)"),
+        "scale": option(one_of("library", "mul", "div"), "who says 1 / sqrt(d): library (default), mul or div"),
     },
     dims_problem(3),
     by_direction(SdpaWork, SdpaGradientWork),

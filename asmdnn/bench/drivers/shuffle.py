@@ -9,7 +9,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES
-from asmdnn.bench.words import LAYOUT, Option, Settings, axis, data_type, direction, number
+from asmdnn.bench.words import LAYOUT, Settings, axis, data_type, direction, number, option
 from asmdnn.definitions.moves import shuffled
 from asmdnn.records import dataclass
 
@@ -26,15 +26,12 @@ class ShuffleSettings(Settings):
     group: int = 1
 
 
-ShuffleCase = Case[ShuffleSettings, DimsProblem]
-
-
 class ShuffleWork(TensorWork):
     """Elements are moved, never computed, so one kind of data is enough."""
 
     exactness, largest = (True,), LARGEST_VALUE
 
-    def __init__(self, case: ShuffleCase) -> None:
+    def __init__(self, case: Case[ShuffleSettings, DimsProblem]) -> None:
         settings = case.settings
         tensor = desc_of(case.problem.dims, settings.dt, settings.tag)
         self.descs = {"src": tensor, "dst": tensor}
@@ -64,12 +61,11 @@ DRIVER = Driver(
     "shuffle",
     ShuffleSettings(),
     {
-        "dir": Option("dir", direction(*KINDS),
-                      "FWD_D training (default), FWD_I inference, BWD_D backward", True),
-        "dt": Option("dt", data_type(), f"data type: {', '.join(TYPES)}", True),
+        "dir": option(direction(*KINDS), "FWD_D training (default), FWD_I inference, BWD_D backward"),
+        "dt": option(data_type(), f"data type: {', '.join(TYPES)}"),
         "tag": LAYOUT,
         "axis": axis("the axis to shuffle (1)"),
-        "group": Option("group", number(1), "oneDNN's group_size (1), which divides the axis", True),
+        "group": option(number(1), "oneDNN's group_size (1), which divides the axis"),
     },
     dims_problem(1),
     ShuffleWork,

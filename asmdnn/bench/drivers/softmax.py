@@ -13,7 +13,7 @@ from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import encoded
-from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, Option, axis, one_of
+from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, axis, one_of, option
 from asmdnn.definitions.rounding import UNIT
 from asmdnn.definitions.softmax import softmax, softmax_error, softmax_gradient
 from asmdnn.errors import Unimplemented
@@ -106,11 +106,10 @@ DRIVER = Driver(
     {
         "dir": DATA_DIRECTION,
         **FROM_TO,
-        "alg": Option("alg", _alg, "SOFTMAX (default), LOGSOFTMAX", True),
+        "alg": option(_alg, "SOFTMAX (default), LOGSOFTMAX"),
         "axis": axis("the axis that sums to 1 (1)"),
         **options("linear:2:1, add:f32:per_oc"),
-        "attr-scales": Option("scales", quantities(("src", "dst"), whole=False),
-                              "src:common:0.5+dst:common:2", True, joined),
+        "attr-scales": option(quantities(("src", "dst"), whole=False), "src:common:0.5+dst:common:2", joined),
         "inplace": INPLACE,
         "mb": FIRST_DIM,
     },

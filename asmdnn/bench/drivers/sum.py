@@ -7,7 +7,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import DDT, DTAG, TAGS, Option, Settings, data_type, each, flag
+from asmdnn.bench.words import DDT, DTAG, TAGS, Settings, data_type, each, flag, option
 from asmdnn.definitions.elementwise import weighted_sum, weighted_sum_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import number_word
@@ -24,15 +24,12 @@ class SumSettings(Settings):
     inplace: bool = False
 
 
-SumCase = Case[SumSettings, DimsProblem]
-
-
 class SumWork(TensorWork):
     exactness = (False,)
     bounds = (-64, 64)
     function, numbers = "sum", NUMBERS_OF_MANY
 
-    def __init__(self, case: SumCase) -> None:
+    def __init__(self, case: Case[SumSettings, DimsProblem]) -> None:
         settings, dims = case.settings, case.problem.dims
         types, tags = settings.sdt.split(":"), settings.stag.split(":")
         count = len(types)
@@ -63,14 +60,13 @@ DRIVER = Driver(
     "sum",
     SumSettings(),
     {
-        "sdt": Option("sdt", each(data_type()),
-                      "data types of the sources, and so their number: f32:f32 (default)", True),
+        "sdt": option(each(data_type()), "data types of the sources, and so their number: f32:f32 (default)"),
         "ddt": DDT,
         "stag": TAGS,
         "dtag": DTAG,
-        "scales": Option("scales", _scales, "a factor for all sources, or one for each: 0.5:2 (1)", True,
+        "scales": option(_scales, "a factor for all sources, or one for each: 0.5:2 (1)",
                          lambda numbers: ":".join(map(number_word, numbers))),
-        "inplace": flag("inplace", "true: the result replaces the first source; false (default)"),
+        "inplace": flag("true: the result replaces the first source; false (default)"),
     },
     dims_problem(1),
     SumWork,

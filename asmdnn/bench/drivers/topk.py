@@ -9,7 +9,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import joined, random_values
-from asmdnn.bench.words import Option, Settings, axis, flag, number, one_of, tag
+from asmdnn.bench.words import Settings, axis, flag, number, one_of, option, tag
 from asmdnn.definitions.reduction import top
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.topk.description import ALGORITHMS
@@ -29,11 +29,8 @@ class TopKSettings(Settings):
     last: bool = False
 
 
-TopKCase = Case[TopKSettings, DimsProblem]
-
-
 class TopKWork(TensorWork):
-    def __init__(self, case: TopKCase) -> None:
+    def __init__(self, case: Case[TopKSettings, DimsProblem]) -> None:
         settings, dims = case.settings, case.problem.dims
         if not -len(dims) <= settings.axis < len(dims):
             raise InvalidArguments(f"--axis={settings.axis}: the problem has {len(dims)} dims")
@@ -68,13 +65,13 @@ DRIVER = Driver(
     "topk",
     TopKSettings(),
     {
-        "alg": Option("alg", one_of(*ALGORITHMS), "max (default), min", True),
-        "stag": Option("stag", tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ...", True),
-        "dtag": Option("dtag", tag, "layout of the results: any (default) is that of src", True),
+        "alg": option(one_of(*ALGORITHMS), "max (default), min"),
+        "stag": option(tag, "layout of src: abx (default), axb, aBx16b, nchw, nChw8c, ..."),
+        "dtag": option(tag, "layout of the results: any (default) is that of src"),
         "axis": axis("the axis that is searched (1)"),
-        "k": Option("k", number(1), "how many (1)", True),
-        "values": flag("values", "true (default): indices and numbers; false: indices alone"),
-        "last": flag("last", "true: the last of equal numbers, for k = 1; false (default)"),
+        "k": option(number(1), "how many (1)"),
+        "values": flag("true (default): indices and numbers; false: indices alone"),
+        "last": flag("true: the last of equal numbers, for k = 1; false (default)"),
     },
     dims_problem(1),
     TopKWork,

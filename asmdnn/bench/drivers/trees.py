@@ -8,7 +8,7 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.forests import SPLITS, forest_of
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.words import Option, Settings, flag, number, one_of, tag
+from asmdnn.bench.words import Settings, flag, number, one_of, option, tag
 from asmdnn.definitions.trees import tree_ensemble
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.tree_ensemble.description import AGGREGATES
@@ -28,15 +28,12 @@ class TreesSettings(Settings):
     single: bool = True
 
 
-TreesCase = Case[TreesSettings, DimsProblem]
-
-
 class TreesWork(TensorWork):
     """The same arithmetic in the same order as the definition, so that results are equal."""
 
     exactness = (False,)
 
-    def __init__(self, case: TreesCase) -> None:
+    def __init__(self, case: Case[TreesSettings, DimsProblem]) -> None:
         settings, (src, dst) = case.settings, case.problem.tensors
         if not len(src) == len(dst) == 2 or src[0] != dst[0] or 0 in (src[1], dst[1]):
             raise InvalidArguments(f"{dims_words(case.problem)}: it must be rows and features, the rows and columns")
@@ -66,12 +63,12 @@ DRIVER = Driver(
     "trees",
     TreesSettings(),
     {
-        "stag": Option("stag", tag, "layout of src: ab (default), ba", True),
-        "dtag": Option("dtag", tag, "layout of dst: ab (default), ba", True),
-        "trees": Option("trees", number(1, MOST_TREES), "how many (10)", True),
-        "depth": Option("depth", number(0, MOST_DEPTH), "the most steps from a root to a leaf (6)", True),
-        "alg": Option("alg", one_of(*AGGREGATES), "what becomes of leaves: sum (default), min, max", True),
-        "single": flag("single", "true (default): a tree gives to one column; false: to all"),
+        "stag": option(tag, "layout of src: ab (default), ba"),
+        "dtag": option(tag, "layout of dst: ab (default), ba"),
+        "trees": option(number(1, MOST_TREES), "how many (10)"),
+        "depth": option(number(0, MOST_DEPTH), "the most steps from a root to a leaf (6)"),
+        "alg": option(one_of(*AGGREGATES), "what becomes of leaves: sum (default), min, max"),
+        "single": flag("true (default): a tree gives to one column; false: to all"),
     },
     dims_problem(2),
     TreesWork,
