@@ -32,12 +32,10 @@ class NormSettings(AttributeSettings):
     mb: int = 0
 
 
-def norm_options(
-    layout: Mapping[str, Option], letters: str, meanings: str, post_ops: str, has_gradient: bool = True
-) -> dict[str, Option]:
+def norm_options(layout: Mapping[str, Option], letters: str, meanings: str, post_ops: str) -> dict[str, Option]:
     """Of a driver whose flags have these letters."""
     return {
-        "dir": NORM_DIRECTION if has_gradient else FORWARD_DIRECTION,
+        "dir": NORM_DIRECTION,
         "dt": option(data_type("f32", "bf16", "f16"), "data type: f32 (default), bf16, f16"),
         **layout,
         "flags": option(flags(letters), meanings),

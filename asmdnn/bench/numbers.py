@@ -53,10 +53,6 @@ class TypedNumbers:
     def of(self, name: str) -> DataType:
         return self.types.get(name, dnn.f32)
 
-    @property
-    def are_f32(self) -> bool:
-        return {*self.types.values()} <= {dnn.f32}
-
     def stored(self, values: Mapping[str, Floats]) -> dict[str, npt.NDArray[Any]]:
         """Numbers as their types store them, and zero points."""
         return {name: encoded(array, self.of(name)) for name, array in values.items()} | dict(self.zero_points)

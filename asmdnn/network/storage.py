@@ -42,11 +42,6 @@ class StorageTypes:
     products: Mapping[str, DataType] = field(default_factory=dict)
     weights: Mapping[str, DataType] = field(default_factory=dict)
 
-    @property
-    def is_used(self) -> bool:
-        """Whether anything is in fewer bits."""
-        return bool(self.values or self.products or self.weights)
-
 
 IN_F32, AS_DECLARED = Precision(), StorageTypes()
 

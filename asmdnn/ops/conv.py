@@ -41,8 +41,7 @@ def conv1d(
     padding is one integer, or (left, right).
     """
     window = ConvWindow(stride, padding, dilation, groups, data_format=data_format)
-    modes = fpmath_mode, accumulation_mode
-    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
+    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
     return convolve(CONV1D, (x, w, b), window, out, request)
 
 
@@ -85,8 +84,7 @@ def conv2d(
     Raises InvalidArguments for shapes that do not fit, Unimplemented without AVX2.
     """
     window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm, data_format=data_format)
-    modes = fpmath_mode, accumulation_mode
-    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
+    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
     return convolve(CONV2D, (x, w, b), window, out, request)
 
 
@@ -114,8 +112,7 @@ def conv3d(
     padding is one integer, (depth, height, width), or all that comes before and then all that comes after.
     """
     window = ConvWindow(stride, padding, dilation, groups, data_format=data_format)
-    modes = fpmath_mode, accumulation_mode
-    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
+    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
     return convolve(CONV3D, (x, w, b), window, out, request)
 
 
@@ -140,8 +137,7 @@ def conv_transpose1d(
 ) -> AnyArray:
     """As conv_transpose2d with one spatial axis: x (n, c, w), w (c, o / groups, kw)."""
     window = ConvWindow(stride, padding, dilation, groups, output_padding)
-    modes = fpmath_mode, accumulation_mode
-    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
+    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
     return convolve(TRANSPOSE1D, (x, w, b), window, out, request)
 
 
@@ -172,8 +168,7 @@ def conv_transpose2d(
     (kernel - 1) * dilation + 1 - padding on both sides + output_padding pixels.  All else is as in conv2d.
     """
     window = ConvWindow(stride, padding, dilation, groups, output_padding)
-    modes = fpmath_mode, accumulation_mode
-    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
+    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
     return convolve(TRANSPOSE2D, (x, w, b), window, out, request)
 
 
@@ -198,6 +193,5 @@ def conv_transpose3d(
 ) -> AnyArray:
     """As conv_transpose2d with three spatial axes: x (n, c, d, h, w), w (c, o / groups, kd, kh, kw)."""
     window = ConvWindow(stride, padding, dilation, groups, output_padding)
-    modes = fpmath_mode, accumulation_mode
-    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, modes)
+    request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
     return convolve(TRANSPOSE3D, (x, w, b), window, out, request)

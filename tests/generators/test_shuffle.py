@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asmdnn.corpus.shuffle import ShuffleKernel, interleave
+from asmdnn.corpus.shuffle import ShuffleKernel, interleave, interleaved, of_pixels
 from asmdnn.generators.move.rows import RowsSpec, cover
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_body import Part, Tile
@@ -101,49 +101,18 @@ def test_any_tile(spec: ShuffleSpec) -> None:
 @pytest.mark.parametrize("element_bytes", (1, 2, 4))
 @pytest.mark.parametrize("rows", (1, 2, 3, 4, 5, 6, 7, 8, 12, 28))  # 28 units are more than registers
 def test_interleaves(rows: int, element_bytes: int) -> None:
-    units = interleave(rows, element_bytes)
-    tile = Tile(tuple(100 * k for k in range(rows)), tuple(16 * k for k in range(rows)), units)
     for pixels in (1, 2, 5):
-        check(
-            ShuffleSpec(
-                isa="avx2",
-                element_bytes=element_bytes,
-                unit_bytes=16,
-                pixels=pixels,
-                pixel_bytes=16 * rows,
-                parts=(Part(tile),),
-            )
-        )
+        check(of_pixels(element_bytes, interleaved(rows, element_bytes), pixels))
 
 
 @pytest.mark.isa("avx2")
 def test_streaming_stores() -> None:
     for element_bytes in (1, 2, 4):
         tile = Tile((0, 64, 128), (0, 16, 32), interleave(3, element_bytes))
+        whole = Tile((3,), (0,), (tuple(reversed(range(0, 16, element_bytes))),))
         for pixels in (1, 2, 7):
-            check(
-                ShuffleSpec(
-                    isa="avx2",
-                    element_bytes=element_bytes,
-                    unit_bytes=16,
-                    pixels=pixels,
-                    pixel_bytes=48,
-                    parts=(Part(tile),),
-                    streaming=True,
-                )
-            )
-            whole = Tile((3,), (0,), (tuple(reversed(range(0, 16, element_bytes))),))
-            check(
-                ShuffleSpec(
-                    isa="avx2",
-                    element_bytes=element_bytes,
-                    unit_bytes=16,
-                    pixels=pixels,
-                    pixel_bytes=16,
-                    parts=(Part(whole),),
-                    streaming=True,
-                )
-            )
+            check(of_pixels(element_bytes, tile, pixels, streaming=True))
+            check(of_pixels(element_bytes, whole, pixels, streaming=True))
     check(
         ShuffleSpec(
             isa="avx2",

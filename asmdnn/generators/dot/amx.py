@@ -16,10 +16,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint
 from asmdnn.generators.dot.amx_rows import Finish, Rounds
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, MatmulTile
-from asmdnn.generators.functions.chain import names_of_operands, words_of
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, MatmulTile, TileKernel
+from asmdnn.generators.functions.chain import words_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import dense_of
 from asmdnn.isa.tiles import (
@@ -39,14 +38,10 @@ MOST_ROWS: Final = 512  # of a call: 16 blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AmxTileSpec:
+class AmxTileSpec(TileKernel):
     """The kernel of a tile with dense groups of src and weights in panels of one or two vectors."""
 
     tile: MatmulTile
-
-    @property
-    def isa(self) -> str:
-        return self.tile.isa
 
     @property
     def name(self) -> str:
@@ -54,14 +49,6 @@ class AmxTileSpec:
         tile = self.tile
         words = [f"{tile.rows}x{tile.columns}x{tile.depth}", *["bias"] * bool(tile.bias), *["acc"] * tile.accumulate]
         return f"amx_{tile.types}_{'_'.join([*words, *words_of(tile.post_ops), checksum(self)])}__{tile.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        return (*ARGUMENTS, *names_of_operands(self.tile.post_ops))
-
-    def footprint(self) -> Footprint:
-        """The bytes that a call touches."""
-        return self.tile.footprint()
 
     def generate(self, asm: Assembler) -> None:
         cut = EqualTiles.of(self.tile.rows)

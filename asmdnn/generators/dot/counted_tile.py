@@ -18,7 +18,7 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range
 from asmdnn.generators.dot.matmul import UNROLL, TileCode
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, ONE, SRC, WEIGHTS, MatmulTile
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, ONE, SRC, WEIGHTS, MatmulTile, TileKernel
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vector import Lanes
@@ -32,14 +32,10 @@ APART = 3  # rows from one that has a pointer to the next one that has; those be
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountedTileSpec:
+class CountedTileSpec(TileKernel):
     """The kernel of a tile; see `is_countable`.  Its bytes depend on `code_spec`."""
 
     tile: MatmulTile
-
-    @property
-    def isa(self) -> str:
-        return self.tile.isa
 
     @property
     def name(self) -> str:

@@ -34,12 +34,22 @@ from collections.abc import Callable
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint
 from asmdnn.generators.dot.epilogue import TileEpilogue
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, PACKED, PREFETCHED, SCALE, SRC, WEIGHTS, MatmulTile
+from asmdnn.generators.dot.matmul_shape import (
+    ARGUMENTS,
+    BIAS,
+    DST,
+    PACKED,
+    PREFETCHED,
+    SCALE,
+    SRC,
+    WEIGHTS,
+    MatmulTile,
+    TileKernel,
+)
 from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.dot.prologue import load_bias, start_tile
-from asmdnn.generators.functions.chain import names_of_operands, words_of
+from asmdnn.generators.functions.chain import words_of
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.lines import LINE_BYTES
@@ -52,14 +62,10 @@ UNROLL = 8  # steps of depth in the loop's body, each of a group of k
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatmulTileSpec:
+class MatmulTileSpec(TileKernel):
     """The kernel of a tile."""
 
     tile: MatmulTile
-
-    @property
-    def isa(self) -> str:
-        return self.tile.isa
 
     @property
     def name(self) -> str:
@@ -70,15 +76,6 @@ class MatmulTileSpec:
         words += ["alpha"] * tile.scaled + ["beta"] * tile.beta + words_of(tile.post_ops)
         words += ["pack"] * tile.packs + ["prefetch"] * bool(tile.prefetch_lines) + [checksum(self)]
         return f"matmul_{tile.types}_{'_'.join(words)}__{tile.isa}"
-
-    @property
-    def frame(self) -> tuple[str, ...]:
-        """The names of the frame's pointers, in order."""
-        return (*ARGUMENTS, *names_of_operands(self.tile.post_ops))
-
-    def footprint(self) -> Footprint:
-        """The bytes that a call touches."""
-        return self.tile.footprint()
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 7 arguments and one for each operand of post-ops."""

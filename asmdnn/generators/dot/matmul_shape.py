@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
-from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.chain import names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.lines import LINE_BYTES
@@ -184,3 +184,23 @@ class MatmulTile:
     def _dst_spans(self) -> Iterator[tuple[int, int]]:
         width = self.dst_type.size_bytes * self.columns
         yield from ((r * self.dst_row_bytes, width) for r in range(self.rows))
+
+
+class TileKernel:
+    """What specs of kernels of one tile have in common."""
+
+    __slots__ = ()
+    tile: MatmulTile
+
+    @property
+    def isa(self) -> str:
+        return self.tile.isa
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        """The names of the frame's pointers, in order."""
+        return (*ARGUMENTS, *names_of_operands(self.tile.post_ops))
+
+    def footprint(self) -> Footprint:
+        """The bytes that a call touches."""
+        return self.tile.footprint()

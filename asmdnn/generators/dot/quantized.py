@@ -37,6 +37,7 @@ from asmdnn.types import F32_BYTES
 
 LOW: Final = b"\x0f"
 UNROLLED: Final = 8  # blocks
+MOST_ROWS: Final = 4
 OTHER_REGISTERS: Final = 5  # weights, their upper halves, a spare one, the mask, ones
 SRC, SRC_SCALES, SRC_SUMS, WEIGHTS, SCALES = range(5)
 
@@ -188,6 +189,6 @@ def panel_columns(lanes: int) -> int:
     return PANEL_VECTORS * lanes
 
 
-def rows_together(isa: str, bits: int = NIBBLE_BITS, most: int = 4) -> int:
+def rows_together(isa: str, bits: int = NIBBLE_BITS) -> int:
     """The most rows of a kernel."""
-    return next(n for n in range(most, 0, -1) if vectors_of(isa, n, bits))
+    return next(n for n in range(MOST_ROWS, 0, -1) if vectors_of(isa, n, bits))

@@ -18,18 +18,18 @@ depends on the spec alone.
 from collections.abc import Callable, Sequence
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.code import apply_to_each
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import DST, OTHER_REGISTERS, SRC, Computation, Rows, steps_of
-from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched, words_of_types
+from asmdnn.generators.functions.rows import TypedRows, Vectors, Walk, rows_touched, words_of_types
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.element import Element
-from asmdnn.isa.elements import element_of, storing_element
+from asmdnn.isa.elements import storing_element
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -38,7 +38,7 @@ AT_ONCE = 2  # vectors, of which programs of several inputs hold the values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowGradientSpec:
+class RowGradientSpec(TypedRows):
     """Everything that the bytes of such a kernel depend on.
 
     along: "rows" or "lanes", see above.  what: a word for its name.  sums, result: of src, the operands, and for the
@@ -66,12 +66,6 @@ class RowGradientSpec:
     def frame(self) -> tuple[str, ...]:
         return ("src", "dst", *(f"operand{operand.argument}" for operand in self.operands))
 
-    def type_of(self, argument: int) -> str:
-        return self.types[argument] if self.types else "f32"
-
-    def size_of(self, argument: int) -> int:
-        return element_of(self.type_of(argument)).size_bytes
-
     @property
     def stored(self) -> Element:
         """What dst is of."""
@@ -90,11 +84,7 @@ class RowGradientSpec:
     def footprint(self) -> Footprint:
         src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, self.size_of(SRC))
         dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements, self.size_of(DST))
-        read: list[Range] = [*src]
-        for operand in self.operands:
-            argument, elements = operand.argument, 1 if operand.element else self.elements
-            read += rows_touched(argument, self.rows, operand.row_bytes, elements, self.size_of(argument))
-        return Footprint(tuple(dict.fromkeys(read)), dst)
+        return Footprint(tuple(dict.fromkeys((*src, *self.operands_read()))), dst)
 
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)

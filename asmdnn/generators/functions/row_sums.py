@@ -17,17 +17,16 @@ order depends on the spec alone.
 from collections.abc import Sequence
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint
 from asmdnn.generators.functions.code import apply_to_each
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_code import OTHER_REGISTERS, SRC, Computation, steps_of
-from asmdnn.generators.functions.rows import Vectors, Walk, rows_touched, words_of_types
+from asmdnn.generators.functions.rows import TypedRows, Vectors, Walk, rows_touched, words_of_types
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Broadcast, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -37,7 +36,7 @@ MOST_TOTALS, TOTALS_BYTES = 8, 256  # of sums of lanes: columns beside one anoth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowSumsSpec:
+class RowSumsSpec(TypedRows):
     """Everything that the bytes of such a kernel depend on.
 
     along: "rows" or "lanes", see above.  what: a word for its name.  program: of src and the operands, a result for
@@ -68,12 +67,6 @@ class RowSumsSpec:
         """What lies in rows beside src: operands, and the place."""
         return (*self.operands, self.place) if self.place else self.operands
 
-    def type_of(self, argument: int) -> str:
-        return self.types[argument] if self.types else "f32"
-
-    def size_of(self, argument: int) -> int:
-        return element_of(self.type_of(argument)).size_bytes
-
     @property
     def unit(self) -> int:
         """Bytes of the smallest elements."""
@@ -99,16 +92,13 @@ class RowSumsSpec:
         return ("src", *operands, *["dst"] * bool(self.place), *(f"sum{i}" for i in range(len(self.sums))))
 
     def footprint(self) -> Footprint:
-        read: list[Range] = [*rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, self.size_of(SRC))]
-        for operand in self.operands:
-            argument, elements = operand.argument, 1 if operand.element else self.elements
-            read += rows_touched(argument, self.rows, operand.row_bytes, elements, self.size_of(argument))
+        src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements, self.size_of(SRC))
         size = (self.rows, self.result_row_bytes, 1) if self.along == "rows" else (1, 0, self.elements)
         written = [found for result in self.sums for found in rows_touched(result, *size)]
         if self.place:
             argument, step = self.place.argument, self.place.row_bytes
             written += rows_touched(argument, self.rows, step, self.elements, self.size_of(argument))
-        return Footprint(tuple(dict.fromkeys(read)), tuple(written))
+        return Footprint(tuple(dict.fromkeys((*src, *self.operands_read()))), tuple(written))
 
     def generate(self, asm: Assembler) -> None:
         code = SumsCode(self, vector_of(self.isa, asm))

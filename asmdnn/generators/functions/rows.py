@@ -131,3 +131,26 @@ def operands_touched(chain: tuple[PostOp, ...], rows: int, elements: int) -> tup
 def tensors_read(chain: tuple[PostOp, ...]) -> tuple[Operand, ...]:
     """Of operands_read(chain) those that are not the destination."""
     return tuple(operand for operand in operands_read(chain) if operand is not OLD_DST)
+
+
+class TypedRows:
+    """What specs of rows have in common whose arguments have `types`, all f32 if these are not given."""
+
+    __slots__ = ()
+    rows: int
+    elements: int
+    operands: tuple[Operand, ...]
+    types: tuple[str, ...]
+
+    def type_of(self, argument: int) -> str:
+        return self.types[argument] if self.types else "f32"
+
+    def size_of(self, argument: int) -> int:
+        return element_of(self.type_of(argument)).size_bytes
+
+    def operands_read(self) -> list[Range]:
+        read: list[Range] = []
+        for operand in self.operands:
+            argument, elements = operand.argument, 1 if operand.element else self.elements
+            read += rows_touched(argument, self.rows, operand.row_bytes, elements, self.size_of(argument))
+        return read

@@ -136,9 +136,9 @@ def number(array: Any) -> Any:
     return found[0]
 
 
-def axes_of(node: Node, given: Any, ndim: int, name: str = "axes") -> tuple[int, ...] | None:
+def axes_of(node: Node, given: Any, ndim: int) -> tuple[int, ...] | None:
     """The axes of an input, or of the attribute of older versions; from 0; None if there are neither."""
-    axes = node.get(name) if given is None else ints(given)
+    axes = node.get("axes") if given is None else ints(given)
     return None if axes is None else tuple(normal(axis, ndim) for axis in axes)
 
 
