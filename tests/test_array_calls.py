@@ -13,6 +13,7 @@ from asmdnn import blas, ops
 from asmdnn.ops.calls import calls
 from asmdnn.runtime.addresses import address_reader
 from tests.support.drawing import RANDOM
+from tests.support.exporters import SpeaksArrayInterface, SpeaksDlpack
 from tests.support.ops_calls import every_call
 
 pytestmark = pytest.mark.isa("avx2")
@@ -26,23 +27,6 @@ A, B, X, W = integers(4, 6), integers(6, 5), integers(2, 20, 9, 8), integers(24,
 PRODUCT = A @ B
 
 
-class Dlpack:
-    def __init__(self, array: np.ndarray) -> None:
-        self._array = array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
-
-
-class Interface:
-    def __init__(self, array: np.ndarray) -> None:
-        self._array = array
-        self.__array_interface__ = array.__array_interface__
-
-
 def c_array(array: np.ndarray) -> Any:
     """A ctypes array over the same memory: the buffer protocol."""
     kind: Any = ctypes.c_float
@@ -52,8 +36,8 @@ def c_array(array: np.ndarray) -> Any:
 
 
 EXPORTERS: dict[str, Callable[[np.ndarray], Any]] = {
-    "numpy": lambda array: array, "memoryview": memoryview, "ctypes": c_array, "interface": Interface,
-    "dlpack": Dlpack, "Memory": dnn.Memory.from_array,
+    "numpy": lambda array: array, "memoryview": memoryview, "ctypes": c_array, "interface": SpeaksArrayInterface,
+    "dlpack": SpeaksDlpack, "Memory": dnn.Memory.from_array,
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from asmdnn.runtime.kernels import kernel_cache
 from tests.primitives.conv_case import ConvCase, case_of
 from tests.primitives.conv_reference import Data, expected, make_data, tolerance
 from tests.primitives.tensors import assert_within
+from tests.support.exporters import SpeaksArrayInterface, SpeaksDlpack
 
 pytestmark = pytest.mark.usefixtures("isa")  # at each level, under a cap
 
@@ -126,23 +127,6 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     copy = array.copy()
     copy.flags.writeable = False
     return copy
-
-
-class SpeaksDlpack:
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._array = array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
-
-
-class SpeaksArrayInterface:
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._array = array  # keeps the storage
-        self.__array_interface__ = array.__array_interface__
 
 
 @pytest.mark.parametrize(

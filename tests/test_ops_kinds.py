@@ -14,38 +14,21 @@ import pytest
 import asmdnn as dnn
 from asmdnn import ops
 from tests.support.drawing import RANDOM
+from tests.support.exporters import SpeaksDlpack
 from tests.support.ops_calls import every_call
 
 pytestmark = pytest.mark.isa("avx2")
 
 
-class Tensor:
+class Tensor(SpeaksDlpack):
     """An array of a library that knows the array API's way in and out, and nothing of numpy."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
 
     def __array_namespace__(self) -> Any:
         return SimpleNamespace(from_dlpack=lambda given: Tensor(np.from_dlpack(given)))
 
 
-class Nameless:
+class Nameless(SpeaksDlpack):
     """Exports memory; its library has no way in."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.array.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
 
 
 def own(_: None) -> tuple[type, Callable[[Any], Any], Callable[[Any], Any]]:

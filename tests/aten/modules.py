@@ -1,5 +1,6 @@
 """Modules of torch as people write them, small; each with inputs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -128,3 +129,12 @@ def modules() -> dict[str, tuple[nn.Module, tuple[Any, ...]]]:
         ),
     }  # fmt: skip
     return {name: (module.eval(), (x,)) for name, (module, x) in found.items()}
+
+
+class Function(nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs)

@@ -15,38 +15,26 @@ from torch import nn
 import asmdnn as dnn
 from asmdnn.aten import backend
 from asmdnn.errors import InvalidArguments
-from asmdnn.network import kept
-from asmdnn.network.saved import PackedNetwork
+from tests.network.keeping import files, is_kept, own_directory
 
 ENGINE = dnn.Engine(threads=1)
 
 
+directory = pytest.fixture(own_directory)
+
+
 @pytest.fixture(autouse=True)
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("ASMDNN_CACHE", "1")
-    monkeypatch.setenv("ASMDNN_CACHE_DIR", str(tmp_path / "cache"))
-    for name in ("ASMDNN_DUMP", "ASMDNN_CHECK"):
-        monkeypatch.delenv(name, raising=False)
-    kept.store.cache_clear()
+def without_gradients(directory: Path) -> Iterator[None]:
     torch._dynamo.reset()
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        yield tmp_path / "cache"
-    kept.store.cache_clear()
+        yield
 
 
 def made() -> tuple[nn.Module, torch.Tensor]:
     torch.manual_seed(3)
     layers = nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 36, 10)
     return nn.Sequential(*layers).eval(), torch.randn(2, 3, 8, 8)
-
-
-def is_kept(network: dnn.Network) -> bool:
-    return isinstance(network._source, PackedNetwork)
-
-
-def files(directory: Path) -> list[Path]:
-    return sorted(directory.glob("*.network"))
 
 
 def compiled(module: nn.Module) -> Any:

@@ -1,6 +1,6 @@
 """Layers of torch.nn that are several operators here, beside torch; aliases, types and truths that are refused."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from torch import nn
 import asmdnn as dnn
 from asmdnn.aten import backend
 from asmdnn.errors import InvalidArguments, Unimplemented
+from tests.aten.modules import Function
 
 ENGINE = dnn.Engine(threads=1)
 RELATIVE = 1e-5
@@ -24,15 +25,6 @@ def without_gradients() -> Iterator[None]:
     torch._dynamo.reset()
     with torch.no_grad():
         yield
-
-
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(*inputs)
 
 
 torch.manual_seed(7)

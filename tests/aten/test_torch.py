@@ -21,7 +21,7 @@ from asmdnn.aten import backend, whole_graph
 from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.translation import rules
 from asmdnn.errors import InvalidArguments, Unimplemented
-from tests.aten.modules import modules
+from tests.aten.modules import Function, modules
 
 MODULES = modules()
 RELATIVE = 1e-5  # of the largest element: sums of a few hundred products in another order
@@ -172,15 +172,6 @@ def written(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 
 
 NO_KERNEL = ("integers", "casts", "flips", "gathered")  # for some of their nodes
-
-
-class Function(nn.Module):
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, *inputs: Any) -> Any:
-        return self.function(*inputs)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

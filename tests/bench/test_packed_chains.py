@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.main import main
 from asmdnn.primitives.core.packing import read_pack
-from tests.support.python import python
+from tests.support.functions import swirl
+from tests.support.python import NO_PEACHPY, python
 
 ROOT = Path(__file__).parents[2]
 ENGINE = dnn.Engine(isa="avx2", threads=1, l2_bytes=512 << 10)
@@ -23,15 +23,9 @@ WORDS = [
     "--gemm", "--beta=0.5", "--pack=none,b", "9x8:8x17",
     "--shuffle", "--group=4", "2x16x3x3",
 ]  # fmt: skip
-NO_PEACHPY = """
-import json, sys
-
-class NoPeachPy:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("peachpy", "six"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoPeachPy())
+START = (
+    NO_PEACHPY
+    + """
 import numpy as np
 import asmdnn as dnn
 from asmdnn.runtime.kernels import kernel_cache
@@ -41,9 +35,10 @@ def finish():
     counts = kernel_cache().counts
     print(json.dumps([counts.pack_hits > 0, counts.disk_hits, counts.generated, "peachpy" in sys.modules]))
 """
+)
 # Every case as bench runs it: right numbers, or a line on stderr.
 BENCH = (
-    NO_PEACHPY
+    START
     + """
 from pathlib import Path
 from asmdnn.bench.judge import judge
@@ -63,7 +58,7 @@ finish()
 """
 )
 USER = (
-    NO_PEACHPY
+    START
     + """
 def swirl(x, c, slope):
     return dnn.where(x > 0, x, c * dnn.tanh(slope * x))
@@ -89,10 +84,6 @@ def test_every_driver_from_a_pack(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["pack", "--isa=avx2", "--l2-bytes=524288", *WORDS, "-o", str(path)]) == 0
     assert "skipped" not in capsys.readouterr().out
     assert result_of(BENCH, str(path), json.dumps(WORDS)) == [True, 0, 0, False]
-
-
-def swirl(x: Any, c: Any, slope: float) -> Any:
-    return dnn.where(x > 0, x, c * dnn.tanh(slope * x))
 
 
 @pytest.mark.isa("avx2")

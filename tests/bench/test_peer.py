@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import warnings
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +20,7 @@ from asmdnn.bench.peers import onednn_library
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.planning.host import effective_isa
+from tests.support.peers import onednn
 
 PROBLEM = "mb1ic16ih6oc16kh3ph1"
 ANY = ("any", "any", "any")
@@ -36,13 +35,7 @@ def work(*words: str) -> Work[Any]:
     return made
 
 
-@pytest.fixture(scope="module", autouse=True)
-def peer() -> Iterator[onednn_library.Onednn]:
-    try:
-        yield onednn_library.load()
-    except AsmdnnError as error:
-        warnings.warn(f"The peer's tests did not run: {error}", stacklevel=1)
-        pytest.skip(str(error))
+peer = pytest.fixture(scope="module", autouse=True)(onednn)
 
 
 def test_compensations_are_not_for_the_peer(capsys: pytest.CaptureFixture[str]) -> None:

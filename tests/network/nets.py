@@ -58,3 +58,8 @@ def residual_graph() -> tuple[dnn.Graph, dict[str, Any]]:
     rows = g.apply("Flatten", both)
     y = g.apply("Softplus", g.apply("Gemm", rows, random(10, 32 * 64), random(10), transB=1, name="head"))
     return g, {"y": y, "joined": joined}
+
+
+def residual(threads: int = 1, isa: str = "avx2") -> dnn.Network:
+    g, outputs = residual_graph()
+    return g.compile(engine=engine(threads, isa), **outputs)

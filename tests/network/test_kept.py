@@ -2,7 +2,6 @@
 
 import os
 import pickle
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from asmdnn.jit.store import DiskStore
 from asmdnn.network import kept
 from asmdnn.network.onnx import reader
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.saved import PackedNetwork
 from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.kernels import kernel_cache
 from tests.network import wire
+from tests.network.keeping import files, is_kept, own_directory
 from tests.network.nets import engine, random
 
 pytestmark = pytest.mark.isa("avx2")
@@ -39,27 +38,11 @@ WEIGHTS = random(8, 3, 3, 3)
 MODEL = model_of("first")
 
 
-@pytest.fixture
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("ASMDNN_CACHE", "1")
-    monkeypatch.setenv("ASMDNN_CACHE_DIR", str(tmp_path / "cache"))
-    for name in ("ASMDNN_DUMP", "ASMDNN_CHECK"):
-        monkeypatch.delenv(name, raising=False)
-    kept.store.cache_clear()
-    yield tmp_path / "cache"
-    kept.store.cache_clear()
+directory = pytest.fixture(own_directory)
 
 
 def load(size: int = 6, scale: float = 2.0, threads: int = 1, model: Any = MODEL, **more: Any) -> dnn.Network:
     return dnn.load_onnx(model, {"x": (1, 3, size, 7)}, constants={"s": scale}, engine=engine(threads), **more)
-
-
-def is_kept(net: dnn.Network) -> bool:
-    return isinstance(net._source, PackedNetwork)
-
-
-def files(directory: Path) -> list[Path]:
-    return sorted(directory.glob("*.network"))
 
 
 def test_found_after_the_first_run(directory: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from tests.network.nets import engine
-from tests.network.test_precision import BF16, GRAPHS, ROUNDED, expected, feeds_of, random, types
+from tests.network.test_precision import BF16, GRAPHS, check_rounding, expected, random, types
 
 
 def excited() -> tuple[dnn.Graph, dict[str, Any]]:
@@ -82,18 +82,7 @@ MORE = {
 @pytest.mark.isa(BF16)
 @pytest.mark.parametrize("name", MORE)
 def test_results_are_those_of_f32_but_for_rounding(name: str) -> None:
-    """Each primitive within its bound, equal bits on one thread and two."""
-    g, outputs = MORE[name]()
-    net, exact = (g.compile(engine=engine(isa=BF16), precision=word, **outputs) for word in ("bf16", "f32"))
-    feeds = feeds_of(net)
-    net.check()
-    assert [str(one) for one in net.verify(feeds) if not one.fits] == []
-    found, wanted = net.run(feeds), exact.run(feeds)
-    again = g.compile(engine=engine(2, BF16), precision="bf16", **outputs).run(feeds)
-    for key, array in wanted.items():
-        assert found[key].dtype == np.float32
-        assert 0 < np.abs(found[key] - array).max() <= ROUNDED * np.abs(array).max()
-        assert np.array_equal(found[key], again[key])
+    check_rounding(*MORE[name](), "bf16")
 
 
 @pytest.mark.parametrize("machine", ["zen4", "zen5", "sapphire_rapids"])

@@ -13,15 +13,10 @@ from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.running import Runner
 from asmdnn.planning.coverage import PlanError
 from tests.network import wire
-from tests.network.nets import compiled, engine, random, reference, residual_graph
+from tests.network.nets import compiled, engine, random, reference, residual, residual_graph
 
 LEVELS = ("avx2", "avx512_core")
 RELATIVE = 1e-5  # of the largest value: sums of some thousand products of f32
-
-
-def residual(threads: int = 1, isa: str = "avx2") -> dnn.Network:
-    g, outputs = residual_graph()
-    return g.compile(engine=engine(threads, isa), **outputs)
 
 
 def check_values(net: dnn.Network, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -83,19 +83,21 @@ def types(net: dnn.Network, argument: str) -> Mapping[str, str]:
 @pytest.mark.isa(BF16)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_results_are_those_of_f32_but_for_rounding(name: str) -> None:
-    """On one thread and two with equal bits; each primitive within its bound."""
-    g, outputs = GRAPHS[name]()
-    net = g.compile(engine=engine(isa=BF16), precision="bf16", **outputs)
-    exact = g.compile(engine=engine(isa=BF16), **outputs)
+    check_rounding(*GRAPHS[name](), "fast")
+
+
+def check_rounding(g: dnn.Graph, outputs: dict[str, Any], again: str) -> None:
+    """Each primitive within its bound; on one thread and two with equal bits, asked for by another word."""
+    net, exact = (g.compile(engine=engine(isa=BF16), precision=word, **outputs) for word in ("bf16", "f32"))
     feeds = feeds_of(net)
     net.check()
     assert [str(one) for one in net.verify(feeds) if not one.fits] == []
     found, wanted = net.run(feeds), exact.run(feeds)
-    again = g.compile(engine=engine(2, BF16), precision="fast", **outputs).run(feeds)
+    on_two = g.compile(engine=engine(2, BF16), precision=again, **outputs).run(feeds)
     for key, array in wanted.items():
         assert found[key].dtype == np.float32
         assert 0 < np.abs(found[key] - array).max() <= ROUNDED * np.abs(array).max()
-        assert np.array_equal(found[key], again[key])
+        assert np.array_equal(found[key], on_two[key])
 
 
 @pytest.mark.parametrize("is_read_again", [False, True])

@@ -15,21 +15,15 @@ import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit import image_file
 from asmdnn.network import saved
-from tests.network.nets import engine, random, residual_graph
-from tests.support.python import python
+from tests.network.nets import engine, random, residual
+from tests.support.python import NO_PEACHPY, python
 
 ROOT = Path(__file__).parents[2]
 HEADER_BYTES = 64
 
-SCRIPT = """
-import json, sys
-
-class NoPeachPy:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("peachpy", "six"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoPeachPy())
+SCRIPT = (
+    NO_PEACHPY
+    + """
 import numpy as np
 import asmdnn as dnn
 
@@ -38,11 +32,7 @@ found = net.run({"x": np.load(sys.argv[3])})
 np.savez(sys.argv[4], **found)
 print(json.dumps(sorted(name for name in sys.modules if name.startswith("asmdnn.primitives."))))
 """
-
-
-def residual(isa: str = "avx2", threads: int = 1) -> dnn.Network:
-    g, outputs = residual_graph()
-    return g.compile(engine=engine(threads, isa), **outputs)
+)
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +110,7 @@ def test_a_process_without_peachpy_and_planners(net: dnn.Network, file: Path, tm
 
 
 def test_saved_for_a_level_that_this_machine_may_lack(tmp_path: Path) -> None:
-    other = residual("avx512_core")
+    other = residual(isa="avx512_core")
     other.save(tmp_path / "a.pack")
     other.save(tmp_path / "b.pack")
     assert (tmp_path / "a.pack").read_bytes() == (tmp_path / "b.pack").read_bytes()

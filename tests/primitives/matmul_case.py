@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import asmdnn as dnn
+from tests.primitives.conv_case import post_op
 from tests.primitives.tensors import assert_within, bits, holding, read
 from tests.support.plans import proved_desc
 from tests.support.tuning import by_whole_rows
@@ -52,11 +53,6 @@ class MatmulCase:
 
     def engine(self, isa: str, threads: int = 1) -> dnn.Engine:
         return by_whole_rows(dnn.Engine(isa=isa, threads=threads, l2_bytes=self.l2_bytes, machine=MACHINE))
-
-
-def post_op(word: str) -> dnn.Sum | dnn.Eltwise:
-    name, _, number = word.partition(":")
-    return dnn.Sum(float(number or 1)) if name == "sum" else dnn.Eltwise(name, float(number or 0))
 
 
 def layout(dims: tuple[int, ...], word: str) -> dnn.MemoryDesc:

@@ -9,6 +9,7 @@ import asmdnn as dnn
 from asmdnn.definitions.convolution import convolution
 from asmdnn.definitions.windows import SlidingWindow
 from tests.support import functions
+from tests.support.functions import swirl
 from tests.support.plans import emulate_plan
 
 MB, OC = 2, 19
@@ -21,10 +22,6 @@ def numbers(seed: int, *dims: int) -> Any:
 def convolve(x: Any, w: Any, b: Any, pad: int) -> Any:
     window = SlidingWindow(w.shape[2:], (1, 1), (1, 1), (pad, pad), (pad, pad))
     return convolution(x.astype(np.float64), w.astype(np.float64), window) + b[:, None, None]
-
-
-def swirl(x: Any, c: Any, slope: float) -> Any:
-    return dnn.where(x > 0, x, c * dnn.tanh(slope * x))
 
 
 class Layer:

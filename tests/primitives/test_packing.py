@@ -13,21 +13,15 @@ from asmdnn.primitives.core import packing
 from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.execution import programs
 from asmdnn.runtime.kernels import kernel_cache
-from tests.support.python import python
+from tests.support.python import NO_PEACHPY, python
 
 ROOT = Path(__file__).parents[2]
 L2_BYTES = 512 << 10
 
 # Computes a convolution from integers, with and without a pack, in a process in which PeachPy is not installed.
-SCRIPT = """
-import json, sys
-
-class NoPeachPy:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("peachpy", "six"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, NoPeachPy())
+SCRIPT = (
+    NO_PEACHPY
+    + """
 import numpy as np
 import asmdnn as dnn
 pack, l2_bytes = sys.argv[1], int(sys.argv[2])
@@ -53,6 +47,7 @@ from asmdnn.runtime.kernels import kernel_cache
 counts = kernel_cache().counts
 print(json.dumps([counts.pack_hits > 0, counts.disk_hits > 0, counts.generated, "peachpy" in sys.modules]))
 """
+)
 
 
 def compute(pack: Path | str, l2_bytes: int = L2_BYTES, **environment: str) -> list[object]:

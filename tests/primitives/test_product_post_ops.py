@@ -8,6 +8,7 @@ import pytest
 import asmdnn as dnn
 from tests.primitives.tensors import holding, read
 from tests.support import functions
+from tests.support.functions import swirl
 from tests.support.plans import execute
 from tests.support.tuning import by_whole_rows
 
@@ -29,10 +30,6 @@ PRODUCTS = [
 
 def numbers(seed: int, dims: Any) -> Any:
     return np.random.default_rng(seed).standard_normal(dims).astype(np.float32)
-
-
-def swirl(x: Any, c: Any, slope: float) -> Any:
-    return dnn.where(x > 0, x, c * dnn.tanh(slope * x))
 
 
 class Chain:

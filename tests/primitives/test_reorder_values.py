@@ -1,8 +1,6 @@
 """All pairs of types: every element of the small types, and what is special of the large; the documented values, and
 oneDNN's where it has the pair."""
 
-import warnings
-from collections.abc import Iterator
 from contextlib import closing
 from itertools import product
 
@@ -11,13 +9,12 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.driver import TensorData
-from asmdnn.bench.peers import onednn_library
-from asmdnn.errors import AsmdnnError
 from asmdnn.planning.host import effective_isa
 from tests.primitives.raw import Bits
 from tests.primitives.reorder_case import TYPES, prepared, run
 from tests.primitives.reorder_numbers import FLOAT8, bits, decoded, encoded, telling
 from tests.support.cases import read
+from tests.support.peers import onednn
 from tests.support.plans import emulate_plan
 
 PAIRS = [pytest.param(a, b, id=f"{a}-{b}") for a, b in product(TYPES.values(), repeat=2)]
@@ -77,13 +74,7 @@ def test_the_documented_values(ddt: dnn.DataType, values: list[float], wanted: l
     assert stored.tolist() == wanted
 
 
-@pytest.fixture(scope="module")
-def peer() -> Iterator[onednn_library.Onednn]:
-    try:
-        yield onednn_library.load()
-    except AsmdnnError as error:
-        warnings.warn(f"The peer's tests did not run: {error}", stacklevel=1)
-        pytest.skip(str(error))
+peer = pytest.fixture(scope="module")(onednn)
 
 
 @pytest.mark.isa("avx2")

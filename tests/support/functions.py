@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+import asmdnn as dnn
 from asmdnn.generators.functions.postops import (
     BinaryOp,
     EltwiseOp,
@@ -129,3 +130,8 @@ def apply(chain: Sequence[PostOp], x: Doubles, old: Doubles | None, operands: Ma
             case ExpressionOp(program, inputs):
                 x = evaluate(program, (x, *(operands[o] for o in inputs)))  # type: ignore[index]
     return x
+
+
+def swirl(x: Any, c: Any, slope: float) -> Any:
+    """A user's own post-op."""
+    return dnn.where(x > 0, x, c * dnn.tanh(slope * x))

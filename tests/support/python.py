@@ -6,6 +6,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+NO_PEACHPY = """
+import json, sys
+
+class NoPeachPy:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("peachpy", "six"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NoPeachPy())
+"""  # the beginning of a script in which PeachPy is not installed
 OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
 
 
