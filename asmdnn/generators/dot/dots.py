@@ -21,7 +21,7 @@ from itertools import count, takewhile
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, load_operands
+from asmdnn.generators.dot.operands import DST, OPERANDS, SRC, WEIGHTS, in_chunks, load_operands
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import Run, dense_of
 from asmdnn.isa.dot import F32, Dot, Types, dot_class, dot_of
@@ -126,17 +126,8 @@ class DotsCode:
         for x in (x for row in acc for sums in row for x in sums):
             v.zero(x)
         elements = self.chunk_vectors * v.lanes * types.group
-        chunks, rest = divmod(spec.depth, elements)
         steps = ((self.src, types.weights.size_bytes * elements), (self.weights, types.src.size_bytes * elements))
-        if chunks:
-            with asm.repeated(chunks, "chunks left", "chunks of depth"):
-                self.chunk(acc, elements)
-                for pointer, size in steps:
-                    asm.ADD(pointer, size)
-        if rest:
-            self.chunk(acc, rest)
-        for pointer, size in steps if chunks else ():
-            asm.SUB(pointer, chunks * size)
+        in_chunks(asm, spec.depth, elements, steps, lambda depth: self.chunk(acc, depth), "depth")
         for first, *others in (sums for row in acc for sums in row):
             for other in others:
                 self.dot.add(first, other)

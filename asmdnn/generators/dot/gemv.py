@@ -14,10 +14,11 @@ registers, so that plain weights of all types are read once, in place.  The shif
 here."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, passes_of, src_of, sums_at
+from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, in_chunks, load_operands, passes_of, src_of, sums_at
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vectors import VECTORS, vector_of
@@ -106,25 +107,16 @@ class GemvCode:
 
     def one_pass(self, src: Register, groups: Sequence[int], first: bool) -> None:
         """Of groups of so many bytes of src; the pointers are left as they were."""
-        asm, v, dot = self.asm, self.v, self.dot
-        size = self.spec.types.weights.size_bytes
+        v, dot = self.v, self.dot
         registers, each = v.registers.take("src", len(groups) * dot.copy_registers), dot.copy_registers
         copies = [registers[k * each : (k + 1) * each] for k in range(len(groups))]
         for k, (copy, group_bytes) in enumerate(zip(copies, groups, strict=True)):
             dot.keep(copy, mem(src, k * self.spec.src_depth_bytes, size=GROUP_BYTES), group_bytes)
         held = groups[-1] // self.spec.types.src.size_bytes + (len(groups) - 1) * self.spec.types.group
         chunk = CHUNK * v.lanes
-        chunks, rest = divmod(self.spec.columns, chunk)
-        if chunks:
-            with asm.repeated(chunks, "chunks left", f"chunks of {held} rows"):
-                self.step(chunk, copies, held, first)
-                asm.ADD(self.weights, size * chunk)
-                asm.ADD(self.dst, CHUNK * v.bytes)
-        if rest:
-            self.step(rest, copies, held, first)
-        if chunks:
-            asm.SUB(self.weights, size * chunk * chunks)
-            asm.SUB(self.dst, CHUNK * v.bytes * chunks)
+        steps = (self.weights, self.spec.types.weights.size_bytes * chunk), (self.dst, CHUNK * v.bytes)
+        step = partial(self.step, copies=copies, held=held, first=first)
+        in_chunks(self.asm, self.spec.columns, chunk, steps, step, f"{held} rows")
         v.registers.free(*registers)
 
     def step(self, columns: int, copies: Sequence[Sequence[Register]], held: int, first: bool) -> None:

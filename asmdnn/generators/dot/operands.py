@@ -1,7 +1,7 @@
 """Shared by the kernels of products: src's footprint, the broadcast of an element, sums and their places in memory, and
 the frame of kernels that read two matrices and write one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from asmdnn.generators.contract import Range
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
@@ -53,6 +53,30 @@ def sums_at(
     for r, sums in enumerate(acc):
         for j, (x, part) in enumerate(zip(sums, parts, strict=True)):
             yield x, first.shifted(r * row_bytes + j * first.size), part
+
+
+def in_chunks(
+    asm: Assembler,
+    count: int,
+    chunk: int,
+    steps: Sequence[tuple[Register, int]],
+    emit: Callable[[int], None],
+    name: str,
+) -> None:
+    """What `emit` does to `count` elements, for a chunk of them at a time, and for the rest.
+
+    Pointers go on by their steps from chunk to chunk, and are left as they were.
+    """
+    chunks, rest = divmod(count, chunk)
+    if chunks:
+        with asm.repeated(chunks, "chunks left", f"chunks of {name}"):
+            emit(chunk)
+            for pointer, step in steps:
+                asm.ADD(pointer, step)
+    if rest:
+        emit(rest)
+    for pointer, step in steps if chunks else ():
+        asm.SUB(pointer, chunks * step)
 
 
 def load_repeated(v: Vector, element: Element, x: Register, at: Pointer) -> None:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
-from asmdnn.generators.dot.operands import src_of, sums_at
+from asmdnn.generators.dot.operands import in_chunks, src_of, sums_at
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
@@ -121,20 +121,12 @@ class OuterCode:
 
     def row(self) -> None:
         """All columns of a row; the pointers are left as they were."""
-        spec, asm, v = self.spec, self.asm, self.v
-        chunks, rest = divmod(spec.columns, CHUNK * v.lanes)
+        spec, v = self.spec, self.v
         steps = {WEIGHTS: CHUNK // spec.panel_vectors * spec.panel_bytes, DST: CHUNK * v.bytes}
         if spec.bias and spec.bias.columns:
             steps[BIAS] = CHUNK * v.bytes
-        if chunks:
-            with asm.repeated(chunks, "chunks left", "chunks of columns"):
-                self.chunk(CHUNK * v.lanes)
-                for argument, step in steps.items():
-                    asm.ADD(self.pointers[argument], step)
-        if rest:
-            self.chunk(rest)
-        for argument, step in steps.items() if chunks else ():
-            asm.SUB(self.pointers[argument], chunks * step)
+        moved = [(self.pointers[argument], step) for argument, step in steps.items()]
+        in_chunks(self.asm, spec.columns, CHUNK * v.lanes, moved, self.chunk, "columns")
 
     def chunk(self, columns: int) -> None:
         """Some vectors of a row."""

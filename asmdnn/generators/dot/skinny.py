@@ -15,10 +15,11 @@ not undone here.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, load_operands, passes_of, src_of, sums_at
+from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, in_chunks, load_operands, passes_of, src_of, sums_at
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vectors import VECTORS, vector_of
@@ -118,19 +119,10 @@ class SkinnyCode:
 
     def one_pass(self, groups: Sequence[int], first: bool) -> None:
         """dst = or += the products of groups of so many bytes of src; the pointers are left as they were."""
-        asm, chunk = self.asm, self.most_vectors * self.v.lanes
-        weights_bytes, dst_bytes = (x.size_bytes * chunk for x in (self.spec.types.weights, self.spec.types.sums))
-        chunks, rest = divmod(self.spec.columns, chunk)
-        if chunks:
-            with asm.repeated(chunks, "chunks left", f"chunks of {len(groups) * self.spec.types.group} rows"):
-                self.chunk(chunk, groups, first)
-                asm.ADD(self.weights, weights_bytes)
-                asm.ADD(self.dst, dst_bytes)
-        if rest:
-            self.chunk(rest, groups, first)
-        if chunks:
-            asm.SUB(self.weights, weights_bytes * chunks)
-            asm.SUB(self.dst, dst_bytes * chunks)
+        chunk, types = self.most_vectors * self.v.lanes, self.spec.types
+        steps = (self.weights, types.weights.size_bytes * chunk), (self.dst, types.sums.size_bytes * chunk)
+        some, rows = partial(self.chunk, groups=groups, first=first), len(groups) * types.group
+        in_chunks(self.asm, self.spec.columns, chunk, steps, some, f"{rows} rows")
 
     def chunk(self, columns: int, groups: Sequence[int], first: bool) -> None:
         """Some vectors of all rows of dst."""
