@@ -3,7 +3,8 @@
 A chain of 32 post-ops can read more tensors than there are general-purpose registers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 
@@ -64,6 +65,15 @@ class RowPointers(OperandPointers):
         if rows > 1 and not self.in_registers:
             homes = {argument: copy_of_word(asm, argument) for argument in homes}
         super().__init__(asm, homes, spare)
+
+    @contextmanager
+    def each_row(self, left: Register, rows: int, name: str) -> Iterator[None]:
+        """The body, in so many rows, which `left` counts down."""
+        self.asm.MOV(left, rows)
+        with self.asm.loop(left, name):
+            self.forget()
+            yield
+            self.next_row()
 
     def next_row(self) -> None:
         for argument, step in self.steps.items():

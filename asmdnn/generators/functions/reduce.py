@@ -177,15 +177,12 @@ class ReduceDown(Computation):
             self.constant(total, NEUTRAL[spec.op])
         before, after = operands_of(spec.before), operands_of(spec.after)
         pointers = self.pointers({SRC: spec.src_row_bytes, **steps_of(before)})
-        asm.MOV(self.left, spec.rows)
-        with asm.loop(self.left, "rows"):
-            pointers.forget()
+        with pointers.each_row(self.left, spec.rows, "rows"):
             sources = vectors.sources(lambda: pointers.register(SRC), kind=spec.src_kind)
             values = self.apply(spec.program, [sources, *(self.operand(o, vectors, pointers) for o in before)])
             for total, value in zip(totals, values, strict=True):
                 self.combine(total, value, total)
             v.registers.free(*values)
-            pointers.next_row()
         pointers.release()
         asm.role("results")
         pointers = self.pointers({DST: 0, **dict.fromkeys(steps_of(after), 0)})

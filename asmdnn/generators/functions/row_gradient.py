@@ -194,11 +194,8 @@ class DownLanes(Computation):
         own = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes}
         steps = {argument: own[argument] for argument in used} | steps_of(spec.operands)
         pointers = RowPointers(asm, steps, spec.rows, OTHER_REGISTERS)
-        asm.MOV(self.left, spec.rows)
-        with asm.loop(self.left, name):
-            pointers.forget()
+        with pointers.each_row(self.left, spec.rows, name):
             body(vectors, pointers)
-            pointers.next_row()
         pointers.release()
 
     def inputs(self, vectors: Vectors, pointers: RowPointers) -> list[list[Source]]:

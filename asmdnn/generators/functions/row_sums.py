@@ -127,16 +127,13 @@ class SumsCode(Computation):
         spec, asm = self.spec, self.v.asm
         steps = self.moving | dict.fromkeys(spec.sums, spec.result_row_bytes)
         pointers = RowPointers(asm, steps, spec.rows, OTHER_REGISTERS)
-        asm.MOV(self.left, spec.rows)
-        with asm.loop(self.left, "rows"):
-            pointers.forget()
+        with pointers.each_row(self.left, spec.rows, "rows"):
             totals = self.zeros(min(self.at_once, len(self.walk.parts)))
             self.walk.each(self.at_once, "vectors", lambda vectors: self.add(vectors, pointers, totals))
             for result, of_sum in zip(spec.sums, totals, strict=True):
                 self.combined(of_sum[0], of_sum, self.v.add)
                 asm.VMOVSS(mem(pointers.register(result), size=4), of_sum[0].xmm)
             self.free(totals)
-            pointers.next_row()
 
     def all_lanes(self) -> None:
         totals = min(MOST_TOTALS // len(self.spec.sums), TOTALS_BYTES // self.v.bytes)
@@ -152,12 +149,9 @@ class SumsCode(Computation):
             for place in (place for of_sum in kept for place in of_sum):
                 v.store(place, x)
             pointers = RowPointers(asm, self.moving, spec.rows, OTHER_REGISTERS)
-        asm.MOV(self.left, spec.rows)
-        with asm.loop(self.left, "rows"):
-            pointers.forget()
+        with pointers.each_row(self.left, spec.rows, "rows"):
             for first in range(0, vectors.count, self.at_once):
                 self.add_in_memory(vectors.some(first, self.at_once), pointers, [x[first:] for x in kept])
-            pointers.next_row()
         pointers.release()
         pointers = RowPointers(asm, dict.fromkeys(spec.sums, 0), 1, OTHER_REGISTERS)
         with v.registers.taken("zero or sum", 1) as (x,):
@@ -183,11 +177,8 @@ class SumsCode(Computation):
         groups, rest = divmod(spec.rows, together)
         moved = {argument: together * step for argument, step in self.moving.items()}
         pointers = RowPointers(asm, moved, groups + (rest > 0), OTHER_REGISTERS)
-        asm.MOV(self.left, groups)
-        with asm.loop(self.left, "rows"):
-            pointers.forget()
+        with pointers.each_row(self.left, groups, "rows"):
             self.add(vectors, pointers, totals, together)
-            pointers.next_row()
         if rest:
             pointers.forget()
             self.add(vectors, pointers, totals, rest)

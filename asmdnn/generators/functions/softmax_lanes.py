@@ -92,11 +92,8 @@ class LanesCode(Computation):
         spec, asm = self.spec, self.v.asm
         steps = {SRC: spec.src_row_bytes, DST: spec.dst_row_bytes, **spec.steps}
         pointers = RowPointers(asm, {argument: steps[argument] for argument in used}, spec.rows, OTHER_REGISTERS)
-        asm.MOV(self.left, spec.rows)
-        with asm.loop(self.left, name):
-            pointers.forget()
+        with pointers.each_row(self.left, spec.rows, name):
             body(vectors, pointers)
-            pointers.next_row()
         pointers.release()
 
     def maximum(self, most: Sequence[Register]) -> "Body":
