@@ -7,6 +7,7 @@ A post-op is relu, relu:0.25, sum or sum:0.5.
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -91,6 +92,7 @@ def equally_apart(desc: dnn.MemoryDesc) -> bool:
 
 
 def layout(dims: tuple[int, ...], word: str) -> dnn.MemoryDesc:
+    """A tag; with "~3" gaps of 3 elements after every run, with "+5" an offset."""
     tag, _, offset0 = word.partition("+")
     tag, _, gap = tag.partition("~")
     if not gap:
@@ -119,6 +121,15 @@ def cases_of_file() -> list[ConvCase]:
 
 
 MACHINE = "zen3"  # plans are the same wherever the tests run
+ENGINE: dict[str, Any] = {"threads": 2, "l2_bytes": 512 << 10, "machine": MACHINE}
+
+
+def planned_as(implementation: str, case: ConvCase, isa: str) -> dnn.PrimitiveDesc:
+    """By the implementation of that name, without a level, and checked."""
+    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa=isa, **ENGINE))
+    assert pd.implementation == f"{implementation}:{isa}"
+    pd.plan.check()
+    return pd
 
 
 @cache

@@ -1,12 +1,10 @@
 """Convolutions with few input channels: shapes, layouts, post-ops against the reference, and when they are chosen."""
 
-from typing import Any
-
 import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.problems import parse_problem
-from tests.primitives.conv_case import MACHINE, ConvCase, case_of
+from tests.primitives.conv_case import ENGINE, ConvCase, case_of, planned_as
 from tests.primitives.conv_run import check_results
 
 # problem, src, dst, bias, post-ops, weights: and what is around the kernels
@@ -23,14 +21,10 @@ CASES = [
     ("g1mb1ic3oc24ih16kh3ph1 aBx8b any bias relu any", ""),
     ("mb1ic1oc16ih3kh3ph4 any any bias - any", ""),  # pixels whose whole window is padding
 ]
-ENGINE: dict[str, Any] = {"threads": 2, "l2_bytes": 512 << 10, "machine": MACHINE}
 
 
 def planned(case: ConvCase, isa: str, around: str = "") -> dnn.PrimitiveDesc:
-    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa=isa, **ENGINE))
-    assert pd.implementation == f"{around}few_inputs:{isa}"
-    pd.plan.check()
-    return pd
+    return planned_as(f"{around}few_inputs", case, isa)
 
 
 @pytest.mark.parametrize(("line", "around"), CASES, ids=[line for line, _ in CASES])

@@ -1,13 +1,11 @@
 """Convolutions with few output channels: shapes, layouts, post-ops against the reference, and when they are chosen."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.problems import parse_problem
-from tests.primitives.conv_case import MACHINE, ConvCase, case_of
+from tests.primitives.conv_case import ENGINE, ConvCase, case_of, planned_as
 from tests.primitives.conv_reference import expected, make_data, tolerance
 from tests.primitives.conv_run import check_results, memories_of
 from tests.primitives.tensors import assert_within, read
@@ -27,14 +25,10 @@ CASES = [
     ("mb2ic64oc2ih41iw1kh3kw1ph1 any axb bias - any", "reorder+"),  # a column of pixels that lie apart
     ("mb1ic64oc1ih4kh3ph5 any any bias relu any", ""),  # pixels whose whole window is padding
 ]
-ENGINE: dict[str, Any] = {"threads": 2, "l2_bytes": 512 << 10, "machine": MACHINE}
 
 
 def planned(case: ConvCase, isa: str, around: str = "") -> dnn.PrimitiveDesc:
-    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa=isa, **ENGINE))
-    assert pd.implementation == f"{around}few_outputs:{isa}"
-    pd.plan.check()
-    return pd
+    return planned_as(f"{around}few_outputs", case, isa)
 
 
 @pytest.mark.parametrize(("line", "around"), CASES, ids=[line for line, _ in CASES])

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from tests.primitives.conv_case import ConvCase, cases_of_file, proven
+from tests.primitives.conv_case import ConvCase, cases_of_file, layout, proven
 from tests.primitives.conv_reference import Data, expected, make_data
 from tests.primitives.guarded import GuardedBuffer, check_at_pages, guarded_tensors, in_child
 from tests.primitives.tensors import assert_within, filling, read
 from tests.primitives.test_conv_phases import SPLIT
-from tests.primitives.test_reorder import FORMATS, reorder_desc, shaped
+from tests.primitives.test_reorder import FORMATS, reorder_desc
 
 
 def run_guarded(
@@ -51,7 +51,7 @@ def test_reorder(dst: str) -> None:
 
 def test_the_guards_work() -> None:
     """A read past either side, and a write to what is read-only, kill the child."""
-    desc = shaped((3, 5, 2, 2), "nhwc")
+    desc = layout((3, 5, 2, 2), "nhwc")
     for at_end, past in ((True, desc.size_bytes), (False, -1)):
         buffer = GuardedBuffer(desc.size_bytes, at_end)
         assert in_child(lambda b=buffer, past=past: peek(b.array.ctypes.data + past)) == "killed by SIGSEGV"

@@ -6,6 +6,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.isa.vectors import f32_level
 from asmdnn.primitives.reorder.plan import WAYS
+from tests.primitives.conv_case import layout
 from tests.primitives.tensors import bits, holding, read
 
 # Of 4 dims, whatever they mean: oihw is nchw.
@@ -14,24 +15,10 @@ FORMATS = (
     "ABcd4b16a4b", "nhwc~3", "nchw~1", "nChw16c+5", "nwhc+1",
 )  # fmt: skip
 DIMS = ((1, 3, 17, 33), (33, 1, 3, 17), (17, 33, 1, 3), (3, 17, 33, 1))
-NAMED = {"n": 0, "c": 1, "h": 2, "w": 3}
-
-
-def shaped(dims: tuple[int, ...], word: str) -> dnn.MemoryDesc:
-    """A tag; with "~3" gaps of 3 elements after every run, with "+5" an offset."""
-    tag, _, offset0 = word.partition("+")
-    tag, _, gap = tag.partition("~")
-    if not gap:
-        return dnn.MemoryDesc(dims, dnn.f32, tag, offset0=int(offset0 or 0))
-    strides, step = [0] * len(dims), 1
-    for name in reversed(tag):
-        strides[NAMED[name]] = step
-        step = step * dims[NAMED[name]] + int(gap)
-    return dnn.MemoryDesc(dims, dnn.f32, strides=strides)
 
 
 def reorder_desc(dims: tuple[int, ...], src: str, dst: str) -> dnn.Reorder:
-    return dnn.Reorder(shaped(dims, src), shaped(dims, dst))
+    return dnn.Reorder(layout(dims, src), layout(dims, dst))
 
 
 def check(desc: dnn.Reorder, threads: int = 1) -> None:

@@ -143,12 +143,20 @@ def test_a_lines_problem_brings_the_description_back(capsys: pytest.CaptureFixtu
     rng = random.Random(20)
     for _ in range(150):
         words = random_command(rng)
-        pd = planned(words)
-        verbose.say("exec", *pd_columns(pd), "0.5")
-        (line,) = lines(capsys.readouterr().out, "exec")
-        again = planned(line.command())
-        capsys.readouterr()
+        pd, again, line = twice_planned(words, capsys)
         assert (again.desc, again.attr) == (pd.desc, pd.attr), (words, line)
+
+
+def twice_planned(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> tuple[dnn.PrimitiveDesc, dnn.PrimitiveDesc, Line]:
+    """By the words, and by those of the line that a call of it writes."""
+    pd = planned(words)
+    verbose.say("exec", *pd_columns(pd), "0.5")
+    (line,) = lines(capsys.readouterr().out, "exec")
+    again = planned(line.command())
+    capsys.readouterr()
+    return pd, again, line
 
 
 def pd_columns(pd: dnn.PrimitiveDesc) -> tuple[str, ...]:
@@ -193,11 +201,7 @@ def test_so_does_that_of_every_other_primitive(capsys: pytest.CaptureFixture[str
     rng = random.Random(21)
     for _ in range(150):
         words = random_other(rng)
-        pd = planned(words)
-        verbose.say("exec", *pd_columns(pd), "0.5")
-        (line,) = lines(capsys.readouterr().out, "exec")
-        again = planned(line.command())
-        capsys.readouterr()
+        pd, again, line = twice_planned(words, capsys)
         assert (again.desc, attribute_words(again.attr)) == (pd.desc, attribute_words(pd.attr)), (words, line)
         assert [desc.dims for desc in again.attr.tensors().values()] == [d.dims for d in pd.attr.tensors().values()]
 

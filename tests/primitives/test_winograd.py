@@ -12,7 +12,16 @@ from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.winograd import plan
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut
-from tests.primitives.winograd_case import Case, check, check_guarded, memories_of, name_of, panels_of, planned
+from tests.primitives.winograd_case import (
+    Case,
+    check,
+    check_errors,
+    check_guarded,
+    memories_of,
+    name_of,
+    panels_of,
+    planned,
+)
 from tests.support import functions
 
 SMALL = Case(2, 19, 21, (9, 6))
@@ -181,17 +190,7 @@ def test_errors_are_those_of_direct_convolution_times_a_few(
 ) -> None:
     """What the documentation states, on normal data: the largest error and the mean one, as multiples of direct's."""
     case = Case(1, channels, 16, (20, 20))
-    arrays = case.arrays()
-    errors = []
-    for pd in (
-        planned(case, isa, WinogradCut(m, 1, 6, 1)),
-        dnn.primitive_desc(case.desc("direct"), engine=dnn.Engine(isa=isa)),
-    ):
-        memories = memories_of(pd, arrays)
-        dnn.Primitive(pd).execute(**memories)
-        errors.append(np.abs(memories["dst"].numpy() - case.sums(arrays)))
-    assert errors[0].max() <= worst * errors[1].max()
-    assert errors[0].mean() <= mean * errors[1].mean()
+    check_errors(case, planned(case, isa, WinogradCut(m, 1, 6, 1)), isa, worst, mean)
 
 
 def test_special_values_spread_over_their_tiles(isa: str) -> None:

@@ -10,7 +10,7 @@ from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.primitives.convolution.winograd import plan
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut
-from tests.primitives.winograd_case import Case, check, check_guarded, memories_of, name_of, planned
+from tests.primitives.winograd_case import Case, check, check_errors, check_guarded, memories_of, name_of, planned
 
 WHOLE = Case(2, 96, 96, (9, 6), groups=6)  # 16 channels: whole vectors of both levels
 SHORT = Case(2, 36, 60, (9, 6), groups=3)  # 12 to 20: of none
@@ -124,16 +124,8 @@ def test_errors_are_those_of_direct_convolution_times_a_few(
 ) -> None:
     """The bounds of convolutions without groups."""
     case = Case(1, 4 * channels, 4 * channels, (20, 20), groups=4)
-    arrays, errors = case.arrays(), []
-    for pd in (
-        planned(case, isa, WinogradCut(m, 1, 6, channels // (8 if isa == "avx2" else 16), 2)),
-        dnn.primitive_desc(case.desc("direct"), engine=dnn.Engine(isa=isa)),
-    ):
-        memories = memories_of(pd, arrays)
-        dnn.Primitive(pd).execute(**memories)
-        errors.append(np.abs(memories["dst"].numpy() - case.sums(arrays)))
-    assert errors[0].max() <= worst * errors[1].max()
-    assert errors[0].mean() <= mean * errors[1].mean()
+    cut = WinogradCut(m, 1, 6, channels // (8 if isa == "avx2" else 16), 2)
+    check_errors(case, planned(case, isa, cut), isa, worst, mean)
 
 
 @pytest.mark.parametrize("m", [2, 4])

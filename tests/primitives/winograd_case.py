@@ -164,3 +164,14 @@ def check_guarded(pd: PrimitiveDesc, case: Case, m: int) -> None:
         assert (np.abs(memories["dst"].numpy() - case.sums(arrays)) <= case.tolerance(arrays, m)).all()
 
     check_at_pages(run)
+
+
+def check_errors(case: Case, pd: dnn.PrimitiveDesc, isa: str, worst: float, mean: float) -> None:
+    """Of a plan, beside those of direct convolution."""
+    arrays, errors = case.arrays(), []
+    for each in (pd, dnn.primitive_desc(case.desc("direct"), engine=dnn.Engine(isa=isa))):
+        memories = memories_of(each, arrays)
+        dnn.Primitive(each).execute(**memories)
+        errors.append(np.abs(memories["dst"].numpy() - case.sums(arrays)))
+    assert errors[0].max() <= worst * errors[1].max()
+    assert errors[0].mean() <= mean * errors[1].mean()
