@@ -32,6 +32,7 @@ from asmdnn.types import FLOATS8, f32
 
 NO_SUM = Sum(0.0)  # a reorder with such scales does nothing
 ANYWHERE = Operand(0, 0, 0, False)
+ADDED_DST = IntegerOp("add", OLD_DST)  # is a sum by another name
 ROUNDING_SEED = "rounding_seed"
 MULTIPLIED = ("weights", "weights_layer", "weights_iter", "weights_projection")
 MANY = 500  # records, of which not all are looked at in Python
@@ -87,7 +88,7 @@ def check_chain(plan: Plan, attr: Attr) -> None:
     wanted = [form_of(op.on_registers(*[ANYWHERE] * len(op.tensors))) for op in ops]
     reached, applied = 0, Applied(wanted)
     for number, phase in enumerate(plan.phases):
-        chains = dict.fromkeys((type(spec), applied.by(spec)) for spec in called(phase) if has_chain(spec))
+        chains = applied.in_phase(phase)
         if phase.groups is None and len({place for _, place in chains}) > 1:
             reject(plan, f"has kernels with and without post-ops in phase {number}")
         for form in chain.from_iterable(applied.chains[place] for _, place in chains):
@@ -100,9 +101,13 @@ def called(phase: Phase) -> list[KernelSpec]:
     """The kernels that its records call, in the order of their first calls: the one that begins a sum comes first."""
     numbers = phase.records[:, 0]
     if len(numbers) > MANY:  # most are those of the record before
-        numbers = numbers[np.flatnonzero(np.diff(numbers, prepend=-1))]
-    specs = (phase.kernels[k] for k in dict.fromkeys(numbers.tolist()))
-    return [spec.kernel if isinstance(spec, ShiftedSpec) else spec for spec in specs]
+        numbers = numbers[[0, *(1 + np.flatnonzero(numbers[1:] != numbers[:-1])).tolist()]]
+    return [inside(phase.kernels[k]) for k in dict.fromkeys(numbers.tolist())]
+
+
+def inside(spec: KernelSpec) -> KernelSpec:
+    """The kernel that a shifted one calls, or itself."""
+    return spec.kernel if isinstance(spec, ShiftedSpec) else spec
 
 
 def has_chain(spec: KernelSpec) -> bool:
@@ -117,16 +122,36 @@ class Applied:
     def __init__(self, wanted: list[Form]) -> None:
         self.wanted, self.chains = wanted, list[tuple[Form, ...]]()
         self._known: dict[int, tuple[KernelSpec, int]] = {}  # by id
+        self._forms: dict[int, tuple[object, list[Form]]] = {}  # of chains, which kernels share, by id
+
+    def in_phase(self, phase: Phase) -> list[tuple[type, int]]:
+        """The classes of kernels that a phase calls and can have post-ops, in the order of their first calls, and which
+        chain each has.  Where all of its table are alike, records need not be looked at."""
+        every = {(type(spec), self.by(spec)) if has_chain(spec) else None for spec in map(inside, phase.kernels)}
+        if len(every) == 1 and len(phase.records):
+            return [one for one in every if one is not None]
+        return [*dict.fromkeys((type(spec), self.by(spec)) for spec in called(phase) if has_chain(spec))]
 
     def by(self, spec: KernelSpec) -> int:
         known = self._known.get(id(spec))
         if known is not None:
             return known[1]
-        chain = tuple(form for form in forms_in(spec) if form in self.wanted)
+        chain = tuple(self.wanted_in(spec))
         if chain not in self.chains:
             self.chains.append(chain)
         self._known[id(spec)] = spec, self.chains.index(chain)
         return self._known[id(spec)][1]
+
+    def wanted_in(self, value: object) -> Iterator[Form]:
+        """Of a spec, or of a part of one that has such fields."""
+        for name in chain_fields(type(value)):  # type: ignore[arg-type]  # every class has a hash
+            part = getattr(value, name)
+            if isinstance(part, float | tuple):
+                if id(part) not in self._forms:
+                    self._forms[id(part)] = part, [form for form in forms_of(part) if form in self.wanted]
+                yield from self._forms[id(part)][1]
+            else:
+                yield from self.wanted_in(part)
 
 
 @lru_cache
@@ -139,20 +164,14 @@ def chain_fields(part: Hashable) -> tuple[str, ...]:
     return tuple(name for name, kind in typed if kind == CHAIN or (isinstance(kind, type) and chain_fields(kind)))
 
 
-def forms_in(value: object) -> Iterator[Form]:
-    """Of a chain, of the factor of a reorder's sum, or of a part of a spec that has such fields."""
-    if isinstance(value, float):
-        yield form_of(SumOp(value))
-    elif isinstance(value, tuple):
-        yield from map(form_of, value)
-    else:
-        for name in chain_fields(type(value)):  # type: ignore[arg-type]  # every class has a hash
-            yield from forms_in(getattr(value, name))
+def forms_of(part: float | CHAIN) -> list[Form]:
+    """Of a chain, or of the factor of a reorder's sum."""
+    return [form_of(SumOp(part))] if isinstance(part, float) else [form_of(op) for op in part]
 
 
 def form_of(op: PostOp) -> Form:
     """Equal for post-ops that do the same, wherever their tensors lie."""
-    if op == IntegerOp("add", OLD_DST):
+    if op == ADDED_DST:
         op = SumOp(1.0)
     numbers = [getattr(op, name) for name in names_in(type(op))]  # type: ignore[arg-type]  # every class has a hash
     return (type(op), *[number for number in numbers if not isinstance(number, Operand)])
