@@ -20,6 +20,7 @@ from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 Found = TypeVar("Found")
+_Slots = dict[str, Callable[[Any, Any], None]]  # what sets them
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -31,7 +32,10 @@ else:
         return _made(cls, **options) if cls else lambda cls: _made(cls, **options)
 
     def replace(value, /, **changes):
-        """The standard's, whose fields are looked up once for each class: half the time."""
+        """The standard's, whose fields are looked up once for each class: half the time, of mere slots two fifths."""
+        slots, values_of = _unchecked_slots(type(value))
+        if slots and changes.keys() <= slots.keys():
+            return _copied(value, slots, values_of, changes)
         names, values_of = _given(type(value))
         if not changes.keys() <= names.keys():
             return dataclasses.replace(value, **changes)  # which says what is wrong
@@ -57,8 +61,11 @@ class once(Generic[Found]):
 
 
 def altered(value: Any, **fields: Any) -> Any:
-    """A copy with other values of some fields that need no check, in a fifth of the time of `replace`: of an instance
-    without slots, whose `__post_init__` would find nothing new."""
+    """A copy with other values of some fields that need no check, in a fifth of the time of `replace`, for an instance
+    whose `__post_init__` or own `__init__` would find nothing new."""
+    slots, values_of = _slots(type(value))  # type: ignore[arg-type]
+    if slots:
+        return _copied(value, slots, values_of, fields)
     made = object.__new__(type(value))
     made.__dict__.update(value.__dict__, **fields)
     return made
@@ -67,8 +74,37 @@ def altered(value: Any, **fields: Any) -> Any:
 @cache
 def _given(cls: type) -> tuple[dict[str, None], Callable[[Any], Iterable[Any]]]:
     """The fields that `__init__` takes, and what has their values of an instance."""
-    names = dict.fromkeys(field.name for field in fields(cls) if field.init)
+    return _values_of(dict.fromkeys(field.name for field in fields(cls) if field.init))
+
+
+def _values_of(names: dict[str, None]) -> tuple[dict[str, None], Callable[[Any], Iterable[Any]]]:
     return names, attrgetter(*names) if len(names) > 1 else lambda value: [getattr(value, name) for name in names]
+
+
+def _copied(value: Any, slots: _Slots, values_of: Callable[[Any], Iterable[Any]], fields: dict[str, Any]) -> Any:
+    made = object.__new__(type(value))
+    for put, own in zip(slots.values(), values_of(value), strict=True):
+        put(made, own)
+    for name, new in fields.items():
+        slots[name](made, new)
+    return made
+
+
+@cache
+def _slots(cls: Any) -> tuple[_Slots, Callable[[Any], Iterable[Any]]]:
+    """What sets the fields of an instance, by name, if all of them are slots, and what has their values."""
+    names, values_of = _values_of(dict.fromkeys(field.name for field in fields(cls)))
+    slots = {name: getattr(cls, name, None) for name in names}
+    setters = {name: slot.__set__ for name, slot in slots.items() if isinstance(slot, MemberDescriptorType)}
+    return setters if len(setters) == len(slots) else {}, values_of
+
+
+@cache
+def _unchecked_slots(cls: Any) -> tuple[_Slots, Callable[[Any], Iterable[Any]]]:
+    """The same, if making an instance does no more than to set its fields."""
+    does_more = hasattr(cls, "__post_init__") or cls.__new__ is not object.__new__
+    sets_all = getattr(cls.__init__, "is_written", False) and all(field.init for field in fields(cls))
+    return _slots(cls) if sets_all and not does_more else ({}, iter)
 
 
 _ORDER: Final = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
@@ -136,13 +172,14 @@ def _later(
         written = scope[name]
         written.__qualname__, written.__module__ = f"{cls.__qualname__}.{name}", cls.__module__
         written = around(written) if around else written
+        written.is_written = True
         setattr(cls, name, written)
         return written
 
     def method(self: Any, *arguments: Any, **named: Any) -> Any:
         return write()(self, *arguments, **named)
 
-    method.write = write  # type: ignore[attr-defined]
+    method.write, method.is_written = write, True  # type: ignore[attr-defined]
     return method
 
 

@@ -110,6 +110,42 @@ def test_methods_of_the_class_stay(decorator: Decorator) -> None:
     assert (Own(1).rows, repr(Own(1)), Own(1) == Own(5), hash(Own(1))) == (2, "own", True, 4)
 
 
+@pytest.mark.parametrize("slots", [False, True])
+def test_a_copy_is_made_as_any_instance(slots: bool) -> None:
+    """Slots are copied where that is all that `__init__` does."""
+
+    @dataclass(frozen=True, slots=slots)
+    class Plain:
+        rows: int
+        name: str = field(default="tile", kw_only=True)
+
+    @dataclass(frozen=True, slots=slots)
+    class Checked(Plain):
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "rows", min(self.rows, 9))
+
+    @dataclass(frozen=True, slots=slots)
+    class Own(Plain):
+        def __init__(self, rows: int, name: str) -> None:
+            object.__setattr__(self, "rows", 2 * rows)
+            object.__setattr__(self, "name", name)
+
+    @dataclass(frozen=True, slots=slots)
+    class Late(Plain):
+        twice: int = field(default=7, init=False)
+
+    class Below(Plain):
+        pass
+
+    for kind, rows in ((Plain, 30), (Checked, 9), (Own, 60), (Late, 30), (Below, 30)):
+        one = kind(3, name="row")
+        for copied in (replace(one, rows=30), dataclasses.replace(one, rows=30)):
+            assert (type(copied), copied.rows, copied.name, getattr(copied, "twice", 7)) == (kind, rows, "row", 7)
+            assert copied == kind(30, name="row") != one
+        with pytest.raises(TypeError, match="columns"):
+            replace(one, columns=1)
+
+
 @pytest.mark.parametrize("decorator", [dataclass, dataclasses.dataclass])
 def test_an_own_comparison_keeps_the_hash_of_the_fields(decorator: Decorator) -> None:
     """Python sets __hash__ to None where a class has __eq__ alone."""

@@ -8,7 +8,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.post_ops import AnyPostOp, Sum
 from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.records import dataclass, replace
+from asmdnn.records import altered, dataclass, replace
 from asmdnn.types import f32
 
 MIDDLE = "middle"  # scratch: dst of the first, src of the second
@@ -63,13 +63,18 @@ def pair_of(desc: ConvolutionForward, attr: Attr) -> Pair:
 
 def replaced(attr: Attr, post_ops: tuple[AnyPostOp, ...]) -> Attr:
     """The attributes with other post-ops; f32 is not rounded here."""
-    others = replace(attr, post_ops=post_ops, scales=None, zero_points=None)  # type: ignore[arg-type]  # as __init__
-    return others.strict
+    if attr.quantizes or attr.rounding_mode:
+        others = replace(attr, post_ops=post_ops, scales=None, zero_points=None)  # type: ignore[arg-type]  # as __init__
+        return others.strict
+    found: Attr = altered(attr, post_ops=post_ops, fpmath_mode="strict")
+    return found
 
 
 def of_result(dst: MemoryDesc, op: Depthwise) -> MemoryDesc:
     """dst of the pair: in the format that is asked for, with the dims that the post-op makes."""
     dims = tuple(max(0, size) for size in op.result_dims(dst.dims))
+    if dst.is_any and not dst.offset0:
+        return MemoryDesc(dims, dst.dtype, "any")
     tag = "any" if dst.is_any else dst.tag
     if tag is None or MemoryDesc(dst.dims, dst.dtype, tag) != dst:
         raise Refused(f"dst {dst} has strides of its own, with a depthwise post-op it must have a tag")

@@ -22,7 +22,7 @@ from asmdnn.primitives.convolution.pointwise import check_pointwise
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import Answer, Planner, first_plan
 from asmdnn.primitives.core.registry import kind_of
-from asmdnn.records import dataclass, replace
+from asmdnn.records import altered, dataclass, replace
 from asmdnn.types import f32
 
 ConvolutionPlanner = Planner[ConvolutionForward]
@@ -114,7 +114,7 @@ def prepared_pair(pair: Pair, desc: ConvolutionForward, engine: Engine) -> Prepa
     first = shared_plan(pair.first, pair.first_attr, caller, direct.NAME, {"dst": middle})
     first = first or direct.planned(replace(pair.first, dst=middle), pair.first_attr, engine)
     same = pair.second.algorithm == desc.algorithm
-    alone = pair.second if same else replace(pair.second, algorithm=desc.algorithm)
+    alone = pair.second if same else altered(pair.second, algorithm=desc.algorithm)
     second = shared_plan(alone, pair.second_attr, caller, grouped.name_of(alone), {"src": middle})
     second = second or grouped.planned(replace(pair.second, src=middle), pair.second_attr, engine)
     panel = first.tensors["weights"].blocks[0]
