@@ -14,12 +14,14 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.core.engine import Engine
 
+Placed = Any  # a part; in a flat trace, its place
+
 
 class Asked(NamedTuple):
     """A step of a trace: a primitive is planned; its cycles become a number.  refused: whether nothing takes it."""
 
-    desc: Part
-    attr: Part
+    desc: Placed
+    attr: Placed
     slot: int
     cycles: int
     refused: bool
@@ -30,15 +32,15 @@ class Seen(NamedTuple):
 
     look: Callable[[Any], Any]
     answer: int
-    wanted: Part
+    wanted: Placed
 
 
 class Answered(NamedTuple):
     """A step of a trace: a question about a description; it has to be answered so."""
 
     question: Question
-    desc: Part
-    attr: Part
+    desc: Placed
+    attr: Placed
     answer: bool
 
 

@@ -5,7 +5,7 @@ once for all values that hold it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,12 +179,20 @@ def fields_of(kind: type) -> list[str]:
 
 def filling(kind: type, names: Sequence[str]) -> Make:
     """How to make an object of a class with these fields, as it is: what it was checked for is among the decisions."""
-    new, put = object.__new__, object.__setattr__
+    new, puts = object.__new__, [setting(kind, name) for name in names]
 
     def make(values: Sequence[Any]) -> Any:
         made: Any = new(kind)
-        for name, value in zip(names, values, strict=True):
-            put(made, name, value)
+        for put, value in zip(puts, values, strict=True):
+            put(made, value)
         return made
 
     return make
+
+
+def setting(kind: type, name: str) -> Callable[[Any, Any], None]:
+    """What sets a field of instances that may be frozen."""
+    slot = getattr(kind, name, None)
+    if isinstance(slot, MemberDescriptorType):
+        return slot.__set__
+    return lambda made, value: object.__setattr__(made, name, value)

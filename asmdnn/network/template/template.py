@@ -1,6 +1,6 @@
 """A recipe of a model's lowering: what it is for graphs with other numbers, as long as all decisions come out alike."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from asmdnn.network.asking import Asking
 from asmdnn.network.graph import Array
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.template.asking import Answered, Asked, AskingTraced, Seen
+from asmdnn.network.template.flat import Filled, FlatTrace, flattened
 from asmdnn.network.template.graphs import GraphNumbers, is_alike, numbers_of, traced
-from asmdnn.network.template.parts import Made, Part, ValueParts, value_of
+from asmdnn.network.template.parts import ValueParts
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 
@@ -21,16 +22,13 @@ Lower = Callable[[StaticGraph, Asking], Any]
 
 @dataclass(frozen=True, eq=False)
 class Template:
-    """graph: one that it fits; steps: what is computed, made, asked, and has to come out as it did, in this order;
-    result: what lowering returns.  start, count: the numbers as they were, and how many values are made."""
+    """graph: one that it fits; trace: what is computed, made, asked, and has to come out as it did, for lowering's
+    result."""
 
     engine: Engine
     graph: StaticGraph
     numbers: GraphNumbers
-    steps: Sequence[Any]
-    result: Part
-    start: Sequence[Any]
-    count: int
+    trace: FlatTrace
 
     def apply(self, graph: StaticGraph, asking: Asking) -> Any:
         """What lowering makes of a graph; None if it would decide otherwise."""
@@ -62,48 +60,52 @@ def template_of(graph: StaticGraph, other: StaticGraph, engine: Engine, lower: L
         trace.close()
     if trace.spoiled:
         return None
-    return Template(engine, graph, numbers, steps, result=result, start=start, count=len(parts.made))
+    return Template(engine, graph, numbers, flattened(steps, result, start, len(parts.made)))
 
 
 class Application:
     """A template with the numbers of a graph."""
 
     def __init__(self, template: Template, graph: StaticGraph, numbers: Array, asking: Asking) -> None:
-        self.template, self.numbers, self.asking = template, [*template.start], asking
-        self.made: list[Any] = [None] * template.count
+        trace, known = template.trace, numbers.tolist()
+        self.trace, self.values, self.asking = trace, [*trace.start], asking
         for index, at in template.numbers.leaves:
-            self.numbers[index] = int(numbers[at])
+            self.values[index] = known[at]
         for name, slot, data in template.numbers.slots:
-            self.made[slot], self.made[data] = graph.values[name], graph.values[name].data
+            value = graph.values[name]
+            self.values[trace.slots + slot], self.values[trace.slots + data] = value, value.data
 
     def result(self) -> Any:
-        numbers, made = self.numbers, self.made
-        for step in self.template.steps:
+        values = self.values
+        for step in self.trace.steps:
             kind = type(step)
             if kind is Computed:
-                numbers[step.number] = step.function(numbers[step.left], numbers[step.right])
+                function, left, right, at = step
+                values[at] = function(values[left], values[right])
             elif kind is Decided:
-                if step.function(numbers[step.left], numbers[step.right]) != step.outcome:
+                function, left, right, outcome = step
+                if function(values[left], values[right]) != outcome:
                     return None
-            elif kind is Made:
-                made[step.slot] = step.of(numbers, made)
+            elif kind is Filled:
+                make, take, at = step
+                values[at] = make(take(values))
+            elif kind is Seen:
+                look, answer, wanted = step
+                if look(values[answer]) != values[wanted]:
+                    return None
             elif not self.holds(step):
                 return None
-        return self.value(self.template.result)
+        return values[self.trace.result]
 
-    def holds(self, step: Asked | Seen | Answered) -> bool:
+    def holds(self, step: Asked | Answered) -> bool:
         """Whether primitives answer as they did."""
-        if isinstance(step, Seen):
-            return bool(step.look(self.made[step.answer]) == self.value(step.wanted))
-        asking, desc, attr = self.asking, self.value(step.desc), self.value(step.attr)
+        values = self.values
+        asking, desc, attr = self.asking, values[step.desc], values[step.attr]
         if isinstance(step, Answered):
             return asking.whether(step.question, desc, attr) == step.answer
         try:
             pd = asking.planned(desc, attr)
         except AsmdnnError as error:
             return step.refused and isinstance(error, Unimplemented)
-        self.made[step.slot], self.numbers[step.cycles] = pd, pd.plan.cycles
+        values[step.slot], values[step.cycles] = pd, pd.plan.cycles
         return not step.refused
-
-    def value(self, part: Part) -> Any:
-        return value_of(part, self.numbers, self.made)
