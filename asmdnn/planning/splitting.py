@@ -10,6 +10,9 @@ from asmdnn.planning.phase import Int64, Phase
 
 def split(phases: Sequence[Phase], parts: int) -> list[Int64]:
     """For each phase int64[parts + 1]: the first record of every part, and the end; equal phases share the array."""
+    if parts == 1:
+        whole = {phase.count: np.array((0, phase.count), np.int64) for phase in phases}
+        return [whole[phase.count] for phase in phases]
     heads = [i for i, phase in enumerate(phases) if not phase.continues] + [len(phases)]
     known: dict[tuple[object, ...], Int64] = {}
     found = []

@@ -36,9 +36,10 @@ class PhaseTables:
     def __init__(self, plan: Plan, parts: int, addresses: Sequence[int]) -> None:
         """addresses: of the kernels of plan.specs."""
         self._plan, self._addresses = plan, addresses
-        self._shares: dict[tuple[object, ...], Int64] = {}
         self._kernels: dict[int, Int64] = {}
         bounds, has_barrier = plan.split(parts), barriers_before(plan.phases)
+        alike = {share_key(phase, own): (phase, own) for phase, own in zip(plan.phases, bounds, strict=True)}
+        self._shares = dict(zip(alike, shares_of([*alike.values()]), strict=True))
         self.phases = [self._table(*entry) for entry in zip(plan.phases, bounds, has_barrier, strict=True)]
 
     @property
@@ -47,13 +48,10 @@ class PhaseTables:
         return sum(array.nbytes for array in (*self._shares.values(), *self._kernels.values()))
 
     def _table(self, phase: Phase, bounds: Int64, has_barrier: bool) -> PhaseTable:
-        key = (id(bounds), phase.backwards, len(phase.records), phase.rounds)
-        if key not in self._shares:
-            self._shares[key] = shares_of(phase, bounds)
         if id(phase.kernels) not in self._kernels:
             found = [self._addresses[number] for number in self._plan.numbers_of(phase)]
             self._kernels[id(phase.kernels)] = np.array(found, np.int64)
-        shares, kernels = self._shares[key], self._kernels[id(phase.kernels)]
+        shares, kernels = self._shares[share_key(phase, bounds)], self._kernels[id(phase.kernels)]
         has_own = any(view.buffer in self._plan.per_part for view in phase.arguments)
         if not phase.repeats and not has_own:
             return PhaseTable(phase, shares, kernels, has_barrier)
@@ -66,23 +64,40 @@ class PhaseTables:
         return np.array(own, np.int64)
 
 
-def shares_of(phase: Phase, bounds: Int64) -> Int64:
-    """int64[parts, 8], in bytes, as they are walked: see ShareWord."""
-    size, record = max(1, len(phase.records)), WORD * (1 + len(phase.arguments))
-    round_bytes = WORD * len(phase.arguments)
-    ways = (record, 0, record * size, round_bytes)
-    begin, end = bounds[:-1], np.maximum(bounds[1:], bounds[:-1])
+def share_key(phase: Phase, bounds: Int64) -> tuple[int, bool, int, int, int]:
+    """What shares of a phase depend on."""
+    return id(bounds), phase.backwards, len(phase.records), phase.rounds, len(phase.arguments)
+
+
+def shares_of(phases: Sequence[tuple[Phase, Int64]]) -> Int64:
+    """int64[phases, parts, 8], in bytes, as they are walked, of phases and their bounds: see ShareWord."""
+    arguments, sizes, backwards = np.array(
+        [(len(phase.arguments), max(1, len(phase.records)), phase.backwards) for phase, _ in phases]
+    ).T[:, :, None]
+    round_bytes, record = WORD * arguments, WORD * (1 + arguments)
+    bounds = np.array([own for _, own in phases])
+    begin, end = bounds[:, :-1], np.maximum(bounds[:, 1:], bounds[:, :-1])
     empty = begin == end
-    first, at = np.divmod(np.where(empty, 0, begin), size)
-    last = np.where(empty, 0, (end - 1) // size)
-    stop = np.where(empty, 0, end - last * size)
-    if phase.backwards:
-        first, at, last, stop = last, stop - 1, first, at - 1
-        stop = np.where(empty, at, stop)
-        ways = (-record, record * (size - 1), -record, -round_bytes)
-    own = np.stack((round_bytes * first, record * at, round_bytes * last, record * stop), 1)
-    shares: Int64 = np.concatenate((own, np.tile(np.array(ways, np.int64), (len(own), 1))), 1)
-    assert shares.shape[1] == len(ShareWord)
+    first, at = np.divmod(np.where(empty, 0, begin), sizes)
+    last = np.where(empty, 0, (end - 1) // sizes)
+    stop = np.where(empty, 0, end - last * sizes)
+    back = backwards.astype(bool)
+    first, at, last, stop = (
+        np.where(back, last, first),
+        np.where(back, stop - 1, at),
+        np.where(back, first, last),
+        np.where(back, np.where(empty, stop - 1, at - 1), stop),
+    )
+    way = np.where(back, -1, 1)
+    ways = (
+        way * record,
+        np.where(back, record * (sizes - 1), 0),
+        way * record * np.where(back, 1, sizes),
+        way * round_bytes,
+    )
+    own = (round_bytes * first, record * at, round_bytes * last, record * stop)
+    shares: Int64 = np.stack(np.broadcast_arrays(*own, *ways), 2)
+    assert shares.shape[2] == len(ShareWord)
     return shares
 
 
