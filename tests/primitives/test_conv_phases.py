@@ -27,6 +27,7 @@ SPLIT = [
         "mb1ic48ih5oc33oh5kh5ph2      nChw16c any     -     sum+relu+relu:0.25",
         "mb1ic33ih6iw7oc17oh6ow7kh3kw3ph1pw1  nchw  nchw  bias  sum+relu",
         "mb1ic4ih6oc17oh6kh7ph3       nhwc    nhwc~3  bias  relu",
+        "mb1ic2048ih1oc64oh1kh1sh2ph1 any     any     bias  -",  # all windows lie in the padding: no range has taps
     )
 ]
 WHOLE = [

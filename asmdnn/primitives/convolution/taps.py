@@ -11,7 +11,7 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.tiles import Pattern, Position
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, once
 
 NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channel to channel, fits a displacement
 # Taps of a position that follow one another where its channels do: a line is read whole, before those of other
@@ -170,43 +170,47 @@ def make_tap_lists(g: ConvGeometry, depths: Sequence[DepthTaps], row_bytes: int)
         alike = made.get(id(depth.patterns))
         if alike is None:
             alike = made[id(depth.patterns)] = lists_of(offsets, depth)
-        lists.append(alike.moved(offsets.of_channels(np.array((depth.begin,)))[0] - alike.channel))
+            lists.append(alike.words)
+        else:
+            lists.append(alike.moved(offsets.first_channel(depth) - offsets.first_channel(alike.depth)))
         starts.append(at + alike.starts)
         at += lists[-1].nbytes
     return np.concatenate(lists), np.array(starts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TapLists:
     """The lists of all patterns for a range of channels.
 
-    words: counts, and offsets in src and weights; kinds: which each word is, 0, 1 or 2; starts: in bytes, of every
-    pattern's; channel: what the first channel of the range has added to offsets in src and weights.
+    words: counts, and offsets in src and weights; counts: of every group; starts: in bytes, of every pattern's.
     """
 
+    depth: DepthTaps
     words: Int64
-    kinds: Int64
+    counts: Sequence[int]
     starts: Int64
-    channel: Int64
 
     def moved(self, offsets: Int64) -> Int64:
         """The same for channels so many bytes further in src and weights."""
         words: Int64 = self.words + np.array((0, *offsets))[self.kinds]
         return words
 
+    @once
+    def kinds(self) -> Int64:
+        """Which each word is, 0, 1 or 2."""
+        kinds: Int64 = np.concatenate([np.zeros(0, np.int64), *((0, *(1, 2) * count) for count in self.counts)])
+        return kinds
+
 
 def lists_of(offsets: "TapOffsets", depth: DepthTaps) -> TapLists:
-    words, kinds, starts, count = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [], 0
+    words, counts, starts, at = [np.zeros(0, np.int64)], list[int](), [], 0
     for groups in depth.patterns:
-        starts.append(8 * count)
+        starts.append(8 * at)
         for group in groups:
             words += [np.array((group.count,)), offsets.of(group)]
-            kind = 2 - np.arange(1 + 2 * group.count) % 2  # 1 and 2 in turns
-            kind[0] = 0
-            kinds.append(kind)
-            count += len(kind)
-    channel = offsets.of_channels(np.array((depth.begin,)))[0]
-    return TapLists(np.concatenate(words), np.concatenate(kinds), np.array(starts, np.int64), channel)
+            counts.append(group.count)
+            at += 1 + 2 * group.count
+    return TapLists(depth, np.concatenate(words), counts, np.array(starts, np.int64))
 
 
 class TapOffsets:
@@ -247,8 +251,15 @@ class TapOffsets:
         many = src.is_dense and src.pixel_bytes > NEIGHBOURS * TAP_CHANNELS * src.element_bytes
         several = NEIGHBOURS if many else 1
         whole = len(channels) // several * several
-        blocks = channels[:whole].reshape(-1, 1, several, 2) + positions[:, None]
+        blocks: Int64 = channels[:whole].reshape(-1, 1, several, 2) + positions[:, None]
+        if whole == len(channels):
+            return blocks.ravel()
         return np.concatenate((blocks.ravel(), (positions[:, None] + channels[whole:]).ravel()))
+
+    def first_channel(self, depth: DepthTaps) -> Int64:
+        """int64[2]: what the first step of a range adds."""
+        found: Int64 = self.of_channels(np.array((depth.begin,)))[0]
+        return found
 
     def of_channels(self, c: Int64) -> Int64:
         """int64[channel runs, 2]: what the first step of a run adds."""

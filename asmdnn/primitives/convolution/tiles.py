@@ -67,6 +67,8 @@ class Tiles:
 
     def some(self, begin: int, end: int) -> "Tiles":
         """Those from `begin` to `end`."""
+        if end - begin == len(self.first):
+            return self
         arrays = (self.pattern, self.src_bytes, self.dst_bytes, self.first)
         return Tiles(self.patterns, *(array[begin:end] for array in arrays))
 
@@ -101,8 +103,9 @@ def tiles_of(g: TilePlane, begins: bytes, sizes: bytes) -> Tiles:
 def of_one_row(g: TilePlane, first: Int64, size: Int64) -> Tiles:
     """The same where output x reads input x alone: tiles of one size are alike."""
     (src_step,), (dst_step,) = g.src_bytes, g.dst_bytes
-    found, pattern = np.unique(size, return_inverse=True)
-    patterns = tuple(pattern_of_pixels(pixels, src_step) for pixels in found.tolist())
+    found = sorted({*size.tolist()})
+    pattern = np.searchsorted(np.array(found, np.int64), size)
+    patterns = tuple(pattern_of_pixels(pixels, src_step) for pixels in found)
     return Tiles(patterns, pattern, first * src_step, first * dst_step, first)
 
 
