@@ -35,11 +35,12 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tu
     lanes, apart = lanes_of(isa), g.src.pixel_bytes * g.axes[-1].s
     # Of channels that are innermost, a line a pixel.  1024 channels at 14x14 on Zen 4, to 256: 1.8x, 3x3 to 64: 2.1x.
     most = min(lines_that_stay(apart, tuning.products.set_lines), 1 + NEAR_BYTES // max(apart, g.dst.pixel_bytes, 1))
+    heights = strip_heights(g, tuning.convolution.strip_pixels)
     candidates = [
         Tiling(min(pixels, most), vectors, rows)
         for vectors, pixels in blocks_of(g.types, isa).items()
         if vectors in widths and (vectors == 1 or g.dst.channel(lanes) <= NEAR_BYTES)
-        for rows in strip_heights(g, tuning.convolution.strip_pixels)
+        for rows in heights
     ]
     image, worth = ImageModel(g, isa, tuning), tuning.convolution.worth_a_kernel
     return min(candidates, key=lambda t: image.cycles(t) * (worth if t.strip_rows == 1 else 1))
@@ -70,7 +71,8 @@ class ImageModel:
         self.pixels, self.vectors = (g.rows, g.width), -(-g.oc_stored // self.lanes)
         self.streamed = tuning.phases
         self.near = without_stream(self.streamed)
-        self.read: dict[int, int] = {}
+        self.read: dict[int, float] = {}
+        self.sums: dict[tuple[int, int, bool], float] = {}
 
     def cycles(self, t: Tiling) -> float:
         """Edges counted as if they were inside."""
@@ -79,20 +81,27 @@ class ImageModel:
         strips, rest = divmod(rows, t.strip_rows)
         panel_bytes = self.g.types.weights_bytes * self.depth * t.vectors * self.lanes
         streamed = self.near if panel_bytes <= self.conv_tuning.near_panel_bytes else self.streamed
+        kinds = [(count, vectors) for count, vectors in ((panels, t.vectors), (1, last)) if count and vectors]
         total = 0.0
         for times, height in ((strips, t.strip_rows), (1, rest)):
-            for pixels, tiles in runs_of(height * width, t.pixels):
-                stream = self.conv_tuning.source_stream_cycles * self.source_bytes(pixels) / STREAM_BYTES
-                each = streamed.call_cycles + stream
-                for count, vectors in ((panels, t.vectors), (bool(last), last)):
-                    multiplied = self.depth * step_cycles(pixels, vectors, self.lanes, streamed, self.dot)
-                    total += times * tiles * count * (multiplied + each)
+            for pixels, tiles in runs_of(height * width, t.pixels) if times else ():
+                each = streamed.call_cycles + self.stream_cycles(pixels)
+                for count, vectors in kinds:
+                    total += times * tiles * count * (self.multiplied(pixels, vectors, streamed) + each)
         return total
 
-    def source_bytes(self, pixels: int) -> int:
+    def multiplied(self, pixels: int, vectors: int, tuning: PhaseTuning) -> float:
+        """Cycles of a tile's sums."""
+        key = pixels, vectors, tuning is self.near
+        if key not in self.sums:
+            self.sums[key] = self.depth * step_cycles(pixels, vectors, self.lanes, tuning, self.dot)
+        return self.sums[key]
+
+    def stream_cycles(self, pixels: int) -> float:
         """Of the lines that a tile inside the image touches; tilings have many sizes of tiles in common."""
         if pixels not in self.read:
-            self.read[pixels] = source_bytes(self.g, pixels, self.steps)
+            read = source_bytes(self.g, pixels, self.steps)
+            self.read[pixels] = self.conv_tuning.source_stream_cycles * read / STREAM_BYTES
         return self.read[pixels]
 
 
