@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.exact import exact
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.planning.phase import Int64, records_of
-from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.tiles import Tiles
 from asmdnn.records import dataclass
@@ -74,15 +74,15 @@ class Offsets:
     def of_tiles(self, tiles: Tiles, images: range) -> Int64:
         """int64[tiles, 1 + arguments]: for every tile of some images, where its source, its first channel in dst, and
         the operands of post-ops begin."""
-        g, image = self.g, np.array(images)[:, None]
-        pixels = g.pixels_of_dst(tiles.first)
-        columns = {
-            "src": (g.src.start_bytes + image * g.src.image_bytes + tiles.src_bytes).ravel(),
-            **dict.fromkeys(self.of_dst, (g.dst.start_bytes + image * g.dst.image_bytes + tiles.dst_bytes).ravel()),
-            **{name: place.of_pixels(image, pixels) for name, place in self.operands.items()},
+        g, image = self.g, np.arange(images.start, images.stop)
+        pixels = tiles.first if g.parts == 1 or not self.operands else g.pixels_of_dst(tiles.first)
+        dst = of_images(image, g.dst, tiles.dst_bytes)
+        columns = {"src": of_images(image, g.src, tiles.src_bytes), **dict.fromkeys(self.of_dst, dst)}
+        columns |= {
+            name: of_images(image, o.layout, pixels * o.layout.pixel_bytes) for name, o in self.operands.items()
         }
         if g.weights_image_bytes:
-            columns |= dict.fromkeys(OF_WEIGHTS, (image * g.weights_image_bytes + 0 * tiles.first).ravel())
+            columns |= dict.fromkeys(OF_WEIGHTS, np.repeat(image * g.weights_image_bytes, len(tiles.first)))
         return records_of(self.arguments, columns)
 
     def of_panels(self, panels: ConvPanels) -> Int64:
@@ -91,14 +91,13 @@ class Offsets:
         Each prefetches the next one; the last one prefetches the first panel's next range of channels.
         """
         number = np.arange(panels.count)
-        channels, is_last = panels.width * number, number == panels.count - 1
-        columns = {
-            "weights": number * panels.panel_bytes,
-            "bias": self.g.types.sums.size_bytes * channels,
-            **{name: self.g.dst.channels(channels) + j * self.vector_bytes for j, name in enumerate(self.of_dst)},
-            "prefetched": (number + 1) % panels.count * panels.panel_bytes + is_last * panels.depth_bytes,
-            **{name: place.of_channels(channels) for name, place in self.operands.items()},
-        }
+        channels, begin = panels.width * number, number * panels.panel_bytes
+        following = begin + panels.panel_bytes
+        following[-1] = panels.depth_bytes
+        columns = {"weights": begin, "prefetched": following, "bias": self.g.types.sums.size_bytes * channels}
+        dst = self.g.dst.channels(channels)
+        columns |= {name: dst + j * self.vector_bytes for j, name in enumerate(self.of_dst)}
+        columns |= {name: place.of_channels(channels) for name, place in self.operands.items()}
         return records_of(self.arguments, columns)
 
     def of_groups(self, group_bytes: int) -> Int64:
@@ -117,3 +116,9 @@ class Offsets:
             **{name: place.of_channels(g.oc * number) for name, place in self.operands.items()},
         }
         return records_of(self.arguments, columns)
+
+
+def of_images(image: Int64, layout: ImageLayout, within: Int64) -> Int64:
+    """int64[images * n]: where places in an image, in bytes, are in each of these images."""
+    found: Int64 = np.add.outer(layout.start_bytes + image * layout.image_bytes, within).ravel()
+    return found

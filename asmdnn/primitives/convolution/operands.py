@@ -33,7 +33,7 @@ class TileOperand:
         """The offsets of the channels with which calls begin."""
         if self.operand.element:
             return np.zeros(len(channels), np.int64)
-        return np.array([self.layout.channel(int(c)) for c in channels], np.int64)
+        return self.layout.channels(channels)
 
 
 def tile_operands(

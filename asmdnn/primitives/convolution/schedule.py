@@ -16,7 +16,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import make_depths
 from asmdnn.planning.order import TileOrder, choose_order, lay_out
-from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View, flushing
+from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.chain import Chain
 from asmdnn.primitives.convolution.geometry import ConvGeometry
@@ -29,7 +29,7 @@ from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileT
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, choose_depths, prefetch_lines
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.records import dataclass, replace
+from asmdnn.records import dataclass, once, replace
 from asmdnn.types import DataType, f32
 
 MOST_LISTS = 64  # of tiles, for layers that differ in their number of images
@@ -53,7 +53,7 @@ class TileEnds:
         """What arguments point into, by their names."""
         bias = STARTS if self.starts else "" if self.chain.adds_bias else "bias"
         places = {**{name: name for name in tensors}, "taps": "taps", "prefetched": "weights", "bias": bias}
-        return {name: buffer for name, buffer in places.items() if buffer in (*tensors, "taps", STARTS)}
+        return {name: buffer for name, buffer in places.items() if buffer in tensors or buffer in ("taps", STARTS)}
 
 
 def schedule_tiles(
@@ -93,9 +93,9 @@ def schedule_tiles(
     layout = RecordLayout(offsets, tiles, panels, of_groups, chunks)
     others = (*operands, *("dst" for _ in of_vectors))
     views = (*(View(buffers[x]) if x in buffers else NOTHING for x in ARGUMENTS), *map(View, others))
-    phase_of = partial(Phase, tuple(kernels.specs), views)
+    phase_of = partial(Phase, tuple(kernels.specs), views, flushes=True)
     phases: list[Phase] = []
-    for begin, end, repeats in rounds_of(g.mb, images, rounds, offsets.image_steps()):
+    for begin, end, repeats in rounds_of(g.mb, images, rounds, offsets.image_steps() if rounds > 1 else ()):
         for piece in cut.pieces:
             again = (*repeats, *inner_repeats(piece, offsets))
             alike = {id(table): layout.records(range(begin, end), piece, table) for table in tables}
@@ -105,7 +105,7 @@ def schedule_tiles(
                 of_depth = layout.of_depth(own, starts[d], depth.begin)
                 independent = bool(phases) and d == 0
                 phases.append(phase_of(of_depth, cycles, continues=d > 0, independent=independent, repeats=again))
-    return Plan(name, flushing(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
+    return Plan(name, tuple(phases), tensors, {"taps": tap_lists}, {}, ("dst",))
 
 
 @lru_cache(MOST_LISTS)
@@ -157,7 +157,7 @@ class Chunks:
     chunk: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecordLayout:
     """How the records of some images are put together; groups: what each adds."""
 
@@ -167,17 +167,21 @@ class RecordLayout:
     groups: Int64
     chunks: Chunks
 
+    @once
+    def of_panels(self) -> Int64:
+        return self.offsets.of_panels(self.panels)
+
     def records(self, images: range, piece: TilePiece, table: Table) -> tuple[Int64, Cycles]:
         """(records, their cycles) of a piece of images, for `of_depth`: instead of its tap list each has the number of
         its pattern."""
         g, panels, chunk = self.offsets.g, self.panels, self.chunks.chunk
         tiles = self.tiles.some(piece.begin, piece.end)
-        pattern = np.tile(tiles.pattern, len(images))
+        pattern = tiles.pattern if len(images) == 1 else np.tile(tiles.pattern, len(images))
         rows = self.offsets.of_tiles(tiles, images)
         rows[:, 1 + TAPS] = pattern
         rows[:, 1 + PREFETCHED] += prefetched_shares(g, panels.depth_bytes, len(pattern), chunk)
         at_once = self.chunks.order.panels_at_once
-        records, cycles = lay_out(rows, self.offsets.of_panels(panels), pattern, *table, at_once, chunk)
+        records, cycles = lay_out(rows, self.of_panels, pattern, *table, at_once, chunk)
         if len(self.groups) == 1:
             return records, cycles
         return (self.groups[:, None] + records).reshape(-1, records.shape[1]), np.tile(cycles, len(self.groups))

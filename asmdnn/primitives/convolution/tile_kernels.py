@@ -1,6 +1,7 @@
 """The kernels of a tiled convolution, one for every pattern, range of channels and kind of panel; and their cycles."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +48,9 @@ class TileKernels:
         self.g, self.tiling, self.engine, self.lines = g, tiling, engine, lines
         self.types, self.starts = types, starts
         self.lanes, self.steps = lanes_of(engine.isa), g.steps
+        self.dot = dot_class(g.types, engine.isa)
         self.specs: dict[ConvTileSpec, int] = {}
+        self.cycles: dict[tuple[int, int], float] = {}  # of a step of so many pixels and vectors
 
     def of_depths(
         self, depths: Sequence[Depth], patterns: Sequence[Pattern], taps: Sequence[DepthTaps], panels: int
@@ -65,52 +68,67 @@ class TileKernels:
     def of(self, depth: Depth, patterns: Sequence[Pattern], taps: Sequence[Sequence[ConvTaps]], panels: int) -> Table:
         """For every panel and pattern, whose taps are given: the number of the spec, and the cycles that a call is
         expected to take."""
-        lanes, tuning, types = self.lanes, self.engine.tuning.phases, self.g.types
-        dot = dot_class(types, self.engine.isa)
-        last = self.tiling.vectors * lanes * (panels - 1)
         numbers, cycles = (np.empty((panels, len(patterns)), np.int64) for _ in range(2))
-        variants = [(slice(panels - 1, panels), last)] + [(slice(0, panels - 1), 0)] * (panels > 1)
+        last = self.tiling.vectors * self.lanes * (panels - 1)
+        variants = {self.channels_from(last): slice(panels - 1, panels)}
+        if panels > 1:
+            others = self.channels_from(0)
+            variants[others] = slice(0, panels if others in variants else panels - 1)
+        call_cycles = self.engine.tuning.phases.call_cycles
         for p, (pattern, groups) in enumerate(zip(patterns, taps, strict=True)):
-            for users, first in variants:
-                spec = self.spec(depth, pattern, groups, first)
+            own = self.of_pattern(depth, pattern, groups)
+            for (vectors, channels), users in variants.items():
+                spec = self.spec(depth, own, vectors, channels)
                 numbers[users, p] = self.specs.setdefault(spec, len(self.specs))
-                steps = (
-                    t.count
-                    * -(-t.group.channels // types.group)
-                    * step_cycles(len(t.group.pixels), spec.vectors, lanes, tuning, dot)
-                    for t in groups
-                )
-                cycles[users, p] = tuning.call_cycles + sum(steps)
+                cycles[users, p] = call_cycles + sum(self.steps_of(groups, vectors))
         return numbers, cycles
 
-    def spec(self, depth: Depth, pattern: Pattern, groups: Sequence[ConvTaps], first: int) -> ConvTileSpec:
-        """Of the panel whose first channel is `first`."""
+    def channels_from(self, first: int) -> tuple[int, int]:
+        """Of the panel whose first channel is `first`: vectors, and real channels."""
+        vectors = min(self.tiling.vectors, -(-(self.g.oc_stored - first) // self.lanes))
+        return vectors, min(vectors * self.lanes, self.g.oc - first)
+
+    def steps_of(self, groups: Sequence[ConvTaps], vectors: int) -> Iterator[float]:
+        """The cycles that the taps of each group are expected to take."""
+        tuning, types = self.engine.tuning.phases, self.g.types
+        for taps in groups:
+            pixels, steps = len(taps.group.pixels), taps.count * -(-taps.group.channels // types.group)
+            if (pixels, vectors) not in self.cycles:
+                self.cycles[pixels, vectors] = step_cycles(pixels, vectors, self.lanes, tuning, self.dot)
+            yield steps * self.cycles[pixels, vectors]
+
+    def of_pattern(self, depth: Depth, pattern: Pattern, groups: Sequence[ConvTaps]) -> dict[str, Any]:
+        """The fields of specs that depend on it."""
+        return {
+            "src_pixel_bytes": pattern.src_pixel_bytes,
+            "groups": tuple([taps.group for taps in groups]),
+            "src_prefetch_bytes": self.src_prefetch_bytes(pattern),
+            "starts": self.starts.of_pixels(self.g, pattern) if depth.bias and self.starts else (),
+        }
+
+    def spec(self, depth: Depth, of_pattern: Mapping[str, Any], vectors: int, channels: int) -> ConvTileSpec:
+        """Of so many vectors, with so many real channels."""
         g, lanes = self.g, self.lanes
-        vectors = min(self.tiling.vectors, -(-(g.oc_stored - first) // lanes))
-        real = min(vectors * lanes, g.oc - first)
         apart = self.types.dst_argument if vectors > 1 else 0  # one vector serves at any distance
         return ConvTileSpec(
             isa=self.engine.isa,
             vectors=vectors,
-            channels=real,
-            src_pixel_bytes=pattern.src_pixel_bytes,
+            channels=channels,
             src_channel_bytes=g.src.channel_bytes,
             weights_row_bytes=g.types.weights_bytes * self.tiling.vectors * lanes,
             dst_pixel_bytes=g.dst.pixel_bytes,
             dst_vector_bytes=g.dst.element_bytes * lanes if vectors > 1 and not apart else 0,
-            whole_vectors=g.oc_stored % lanes == 0 or real == vectors * lanes,
-            groups=tuple(taps.group for taps in groups),
+            whole_vectors=g.oc_stored % lanes == 0 or channels == vectors * lanes,
             bias=depth.bias,
             accumulate=depth.accumulate,
             post_ops=depth.post_ops,
             prefetch_lines=self.lines,
-            src_prefetch_bytes=self.src_prefetch_bytes(pattern),
             prefetches_dst=self.prefetches_dst,
             types=g.types,
             dst=self.result(depth),
             operand_types=self.types.operands if depth.post_ops else (),
-            starts=self.starts.of_pixels(self.g, pattern) if depth.bias and self.starts else (),
             dst_argument=apart,
+            **of_pattern,
         )
 
     def result(self, depth: Depth) -> DataType | None:
