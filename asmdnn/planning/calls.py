@@ -38,22 +38,23 @@ def phases_of(
     along_dst: whether the records of one phase are sorted by where they write, so that a line that two calls share,
     such as of padding, is still in the cache.
     """
-    kernels = tuple(dict.fromkeys(call.kernel for call in calls))
-    index = {kernel: number for number, kernel in enumerate(kernels)}
+    index = dict[KernelSpec, int]()
+    numbers = [index.setdefault(call.kernel, len(index)) for call in calls]
+    kernels = tuple(index)
     if sum(call.count for call in calls) > tuning.written_out:
         found: list[Phase] = []
-        for call in calls:
+        for number, call in zip(numbers, calls, strict=True):
             rest = (0,) * (len(arguments) - len(call.starts))
-            record = np.array([(index[call.kernel], *call.starts, *rest)], np.int64)
+            record = np.array([(number, *call.starts, *rest)], np.int64)
             loops = [(loop.extent, loop.strides + rest) for loop in call.loops]
             made = in_loops(kernels, arguments, record, np.array([call.cycles], np.int32), loops, tuning)
             found += without_barrier(made) if found else made
         return found
     counts = [call.count for call in calls]
     records, at = np.zeros((sum(counts), 1 + len(arguments)), np.int64), 0
-    for call, count in zip(calls, counts, strict=True):
+    for number, call, count in zip(numbers, calls, counts, strict=True):
         rows = records[at : at + count]
-        rows[:, 0] = index[call.kernel]
+        rows[:, 0] = number
         rows[:, 1 : 1 + len(call.starts)] = grid(call.starts, call.loops)
         at += count
     cycles = np.repeat(np.array([call.cycles for call in calls], np.int32), counts)

@@ -143,21 +143,27 @@ def calls_of_part(g: ConvGeometry, of: RowKernels, piece: ChunkRounds, specs: Ro
     calls of some rows of an image; kernels that are new join `specs`."""
     tuning, lanes, spec, vectors = engine.tuning, lanes_of(engine.isa), of.spec, of.vectors
     full, rest = divmod(g.oc, lanes)
-    runs = [VectorRun(v, vectors, lanes) for v in range(0, full, vectors)] + [VectorRun(full, 1, rest)] * bool(rest)
+    runs = [VectorRun(v, vectors, lanes) for v in range(0, full, vectors)]
+    kinds, kind_of_run = [(vectors, lanes)] * bool(runs), [0] * len(runs)
+    if rest:
+        kind_of_run.append(len(kinds))
+        kinds.append((1, rest))
+        runs.append(VectorRun(full, 1, rest))
     chunks = piece.chunks
-    kinds = tuple(dict.fromkeys(run[1:] for run in runs))
     bands = tuple(dict.fromkeys(chunk.bands for chunk in chunks))
     places = [bands.index(chunk.bands) for chunk in chunks]
     whole = [shaped(spec, g, kind, engine) for kind in kinds]
     calls = []
     for planes, depths in planes_of(g.axes[0]).items():
         shapes = [[replace(of_kind, bands=each, planes=planes) for each in bands] for of_kind in whole]
-        numbers = [[specs.number(each) for each in some] for some in shapes]
-        kernels = np.array(numbers)[[kinds.index(run[1:]) for run in runs]]
-        calls.append(calls_of(kernels[:, places], runs, chunks, depths, of.in_turn))
-    kernel, first, together, z, plane, begin, end = np.concatenate(calls).T
+        numbers = np.array([[specs.number(each) for each in some] for some in shapes])
+        calls.append(calls_of(numbers[kind_of_run][:, places], runs, chunks, depths, of.in_turn))
+    every = np.concatenate(calls)
+    together, begin, end = every[:, [2, 5, 6]].T
     cycles = tuning.phases.call_cycles + (end - begin) * g.width * together * pixel_cycles(g, of, engine)
-    return np.stack((kernel, first, z, plane, begin, cycles), 1).astype(np.int64)
+    found: Int64 = every[:, [0, 1, 3, 4, 5, 5]]
+    found[:, 5] = cycles
+    return found
 
 
 def calls_of(
@@ -172,16 +178,12 @@ def calls_of(
 
     RowKernels of planes come in turn, as they share src; in_turn: all runs of one before the next.
     """
-    run, chunk, depth = np.indices((len(runs), len(chunks), len(depths)))
-    if in_turn:
-        run, chunk, depth = (each.transpose(1, 2, 0) for each in (run, chunk, depth))
-    columns = (
-        kernels[run, chunk],
-        *np.array([run[:2] for run in runs]).T[:, run],
-        *np.array(depths).T[:, depth],
-        *np.array([(chunk.begin, chunk.end) for chunk in chunks]).T[:, chunk],
-    )
-    return np.stack([column.ravel() for column in columns], 1)
+    found = np.empty((len(runs), len(chunks), len(depths), 7), np.int64)
+    found[..., 0] = kernels[:, :, None]
+    found[..., 1:3] = np.array([run[:2] for run in runs])[:, None, None]
+    found[..., 3:5] = np.array(depths)
+    found[..., 5:] = np.array([(chunk.begin, chunk.end) for chunk in chunks])[:, None]
+    return (found.transpose(1, 2, 0, 3) if in_turn else found).reshape(-1, found.shape[3])
 
 
 def shaped(spec: GroupedRows, g: ConvGeometry, kind: tuple[int, int], engine: Engine) -> GroupedRows:

@@ -23,13 +23,13 @@ class RowSpecs:
 
     def number(self, spec: GroupedRows) -> int:
         """Of a spec, which may be new."""
-        if spec not in self.numbers:
-            self.numbers[spec] = len(self.numbers)
+        number = self.numbers.setdefault(spec, len(self.numbers))
+        if number == len(self.starts):
             self.starts.append(WORD_BYTES * len(self.words))
             self.words += spec.words()
             if spec.numbers:  # vectors of them are to lie in one line
                 self.words += [0] * (-len(self.words) % LINE_WORDS)
-        return self.numbers[spec]
+        return number
 
     def starts_of(self, kernels: Int64) -> Int64:
         """Byte offsets of the words of numbered kernels."""
