@@ -6,7 +6,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import matrices, words_of
 from asmdnn.primitives.shapes.tensors import check_descs
-from asmdnn.records import dataclass, replace
+from asmdnn.records import altered, dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,12 @@ class MatMul:
 
     def with_formats(self, tensors: Mapping[str, MemoryDesc]) -> "MatMul":
         """The same product with other formats of some tensors."""
-        return replace(self, **dict(tensors))
+        for name, desc in tensors.items():
+            own = getattr(self, name)
+            if own is None or own.dims != desc.dims or own.dtype != desc.dtype:
+                return replace(self, **dict(tensors))
+        found: MatMul = altered(self, **tensors) if tensors else self  # which differs in what nothing checks
+        return found
 
     def letters(self, _: str, tensor: MemoryDesc) -> str:
         """What the dims of a tensor are called where its format is printed."""

@@ -32,7 +32,8 @@ def calls_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]
     target, sizes = cut.target, sorted(set(cut.sizes), reverse=True)
     spec_of, cycles = (np.empty((cut.groups, len(sizes)), np.int64) for _ in range(2))
     last = cut.p.n - (cut.groups - 1) * cut.width
-    for users, columns in ((slice(0, cut.groups - 1), cut.width), (slice(cut.groups - 1, cut.groups), last)):
+    alike = cut.groups if last == cut.width else cut.groups - 1
+    for users, columns in ((slice(0, alike), cut.width), (slice(alike, cut.groups), last)):
         for i, rows in enumerate(sizes if users.start < users.stop else ()):
             spec = tile_spec(cut, step, (rows, columns), items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
