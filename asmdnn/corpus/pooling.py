@@ -162,7 +162,7 @@ def typed_rows(isa: str) -> Iterator[PoolRowsSpec]:
             yield PoolRowsSpec(
                 isa=isa, alg=alg, loops=(PixelLoop(3, 2 * line, size * results),), rows=(Taps(2, line),), width=width,
                 results=results, columns=3, stride=stride, dilation=1, before=1, kind=kind,
-                divisors=((6, results),) if alg == "avg" else (),
+                divisors=((4, results),) if alg == "avg" else (),
             )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ POOLINGS: tuple[Description, ...] = (
     *(pooling("max", 16, 9, 3, "acdb", dtype=kind) for kind in (dnn.u8, dnn.s8, dnn.bf16, dnn.f16)),
     *(pooling("avg_include_padding", 16, 14, 9, "acdb", dtype=kind) for kind in (dnn.bf16, dnn.f16, dnn.s8)),
     pooling("avg_include_padding", 16, 9, 3, "acdb", dtype=dnn.bf16), pooling("max", 16, 14, 9, "acdb", dtype=dnn.u8),
-    pooling("max", 19, 9, 3, "acdb", indices=True, dtype=dnn.s8),
+    pooling("max", 19, 9, 3, "acdb", indices=True, dtype=dnn.s8), pooling("max", 3, 20, 3, "abcd", dtype=dnn.bf16),
     *(adaptive(alg, tag) for alg in ("max", "avg") for tag in ("abcd", "acdb")), adaptive("avg", "acdb", dtype=dnn.f16),
     adaptive("max", "abcd", indices=True), adaptive("max", "aBcd8b", indices=True),
     dnn.AdaptivePooling("avg", t(2, 9, 7, 8), t(2, 9, 1, 1)), dnn.AdaptivePooling("max", t(2, 9, 7, 8), t(2, 9, 1, 1)),

@@ -68,8 +68,9 @@ def of_rows(desc: ConvolutionDesc, engine: Engine) -> Engine:
 
 
 def with_wide_src(desc: Desc, lanes: int) -> Desc:
-    """With src in the blocks of the wide level, as the layer before has it, where its format is open."""
+    """With src in the blocks of the wide level, as the layer before has it, where its format is open and no block has
+    channels of two groups."""
     src = desc.src
-    if not src.is_any or src.dims[1] % lanes:
+    if not src.is_any or src.dims[1] // desc.groups % lanes:
         return desc
     return desc.with_formats({"src": MemoryDesc(src.dims, src.dtype, f"aBx{lanes}b")})

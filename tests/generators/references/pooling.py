@@ -12,7 +12,7 @@ from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.rows import PoolRowsSpec
 from asmdnn.generators.pooling.window import PixelLoop, Taps
-from asmdnn.types import DATA_TYPES, f32, s8, s32, u8
+from asmdnn.types import DATA_TYPES, DataType, f32, s8, s32, u8
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.support import functions
 from tests.support.arena import REACH_BYTES, Doubles, Elements, buffer_of, constant_buffer, elements
@@ -65,11 +65,17 @@ def pixels_case(spec: PoolPixelsSpec, random: np.random.Generator, integers: boo
     for _, src, dst in steps(spec.loops):
         found = [memory["src"].load(src + at, count) for _, at in positions(spec.window)]
         result = reduced(spec.alg, found, count) / spec.divisor
-        if kind in (s8, u8):
-            limits = np.iinfo(kind.numpy)
-            result = np.rint(result).clip(limits.min, limits.max)
+        result = as_bytes(result, kind)
         memory["dst"].store(dst, finished(spec.chain, result, memory, dst))
     return case_of(spec, memory)
+
+
+def as_bytes(result: Doubles, kind: DataType) -> Doubles:
+    """Rounded and clipped, if bytes are made of it."""
+    if kind not in (s8, u8):
+        return result
+    limits = np.iinfo(kind.numpy)
+    return np.rint(result).clip(limits.min, limits.max)
 
 
 def indices_case(spec: PoolIndicesSpec, random: np.random.Generator, integers: bool) -> Case:
@@ -96,7 +102,8 @@ def indices_case(spec: PoolIndicesSpec, random: np.random.Generator, integers: b
 
 def rows_case(spec: PoolRowsSpec, random: np.random.Generator, integers: bool) -> Case:
     """Columns outside of a row count as nothing."""
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kind = DATA_TYPES[spec.kind]
+    memory = {name: elements(random, integers or kind != f32, kind) for name in spec.frame}
     divisors = np.repeat(*np.array(spec.divisors or ((1, spec.results),)).T).astype(np.float64)
     for _, src, dst in steps(spec.loops):
         lines = np.array([memory["src"].load(src + at, spec.width) for _, at in positions(spec.rows)])
@@ -106,7 +113,8 @@ def rows_case(spec: PoolRowsSpec, random: np.random.Generator, integers: bool) -
             columns = x * spec.stride - spec.before + spec.dilation * np.arange(spec.columns)
             inside = columns[(columns >= 0) & (columns < spec.width)]
             result[x] = reduced(spec.alg, [*lines[:, inside].ravel()]).item()
-        memory["dst"].store(dst, finished(spec.chain, result / divisors, memory, dst))
+        result = as_bytes(result / divisors, kind)
+        memory["dst"].store(dst, finished(spec.chain, result, memory, dst))
     return case_of(spec, memory)
 
 
