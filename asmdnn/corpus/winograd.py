@@ -6,7 +6,9 @@ from typing import Any
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp, ReluOp, SumOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS
-from asmdnn.generators.winograd.forms import FORMS
+from asmdnn.generators.winograd.diff_dst import DiffDstTransformSpec
+from asmdnn.generators.winograd.diff_weights import DiffWeightsTransformSpec
+from asmdnn.generators.winograd.forms import FORMS, GRADIENTS
 from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.generators.winograd.weights import WeightsTransformSpec
@@ -91,4 +93,31 @@ def weights(isa: str) -> Iterator[WeightsTransformSpec]:
         yield WeightsTransformSpec(isa=isa, m=m, vectors=3, tap_bytes=-256, frequency_bytes=256)
 
 
-FAMILIES = of_levels("winograd", sources=sources, results=results, ends=ends, weights=weights)
+def diff_dst(isa: str) -> Iterator[DiffDstTransformSpec]:
+    """Edges: fewer rows, fewer columns.  Tails."""
+    lanes = LANES[isa]
+    for m in GRADIENTS:
+        for channels, width in ((3 * lanes, lanes), (2 * lanes + 3, 2 * lanes + 3)):  # blocked, and side by side
+            for rows, cols in ((m, m), (m - 1, 1), (1, m)):
+                apart = 1 if width == channels else 6 * WIDTH
+                yield DiffDstTransformSpec(
+                    isa=isa, m=m, rows=(0, rows), cols=(0, cols), row_bytes=WIDTH * 4 * width, pixel_bytes=4 * width,
+                    channels=channels, vector_bytes=4 * lanes * apart, frequency_bytes=FREQUENCY_BYTES,
+                )  # fmt: skip
+
+
+def diff_weights(isa: str) -> Iterator[DiffWeightsTransformSpec]:
+    """Alone and several, added to what is there, with zeros after them."""
+    for m in GRADIENTS:
+        for vectors, zeros in ((1, 0), (3, 1), (4, 2)):
+            spec = DiffWeightsTransformSpec(
+                isa=isa, m=m, vectors=vectors, tap_bytes=64 * (vectors + zeros), frequency_bytes=256 + 64, zeros=zeros
+            )
+            yield spec
+            yield replace(spec, accumulate=True)
+
+
+FAMILIES = of_levels(
+    "winograd", sources=sources, results=results, ends=ends, weights=weights, diff_dst=diff_dst,
+    diff_weights=diff_weights,
+)  # fmt: skip

@@ -11,6 +11,10 @@ docs/winograd.md has the measurements.
 Additions have ports of their own beside those of multiplications (AMD), and three operands: a product that two results
 share is added and subtracted, not multiplied twice.
 
+Gradients of weights take the same matrices from the other side: as <y, A^T ((G g) * (B^T d))> is a product of g with
+
+    dg = G^T ((A dy) * (B^T d))     dy: m gradients of results, dg: those of the 3 taps
+
 A matrix is written as groups of results that share no work.  A transform of a tile goes group by group, and needs
 the intermediate values of one group only, which 16 registers hold.
 """
@@ -57,6 +61,14 @@ class Transforms:
     def frequencies(self) -> int:
         """Products of a tile."""
         return self.size**2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientTransforms:
+    """What gradients of weights transform beside the source: a tile of diff_dst (A), and sums of products (G^T)."""
+
+    diff_dst: tuple[ResultGroup, ...]
+    taps: tuple[ResultGroup, ...]
 
 
 A: Final = sqrt(0.5)  # F(4, 3)'s points are 0, A, -A, B, -B and infinity; A^2 = 1/2, B^2 = 2, A * B = 1
@@ -137,3 +149,29 @@ F4: Final = Transforms(
 )  # fmt: skip
 
 FORMS: Final = {form.m: form for form in (F2, F4)}
+GRADIENTS: Final = {  # F(2x2) would not be faster (docs/winograd.md)
+    4: GradientTransforms(
+        diff_dst=(
+            ResultGroup((0,), (("y0", ((1, "d0"),)),)),
+            ResultGroup((1, 2), (
+                ("y1", ((1, "d0"), (0.5, "d2"))), ("s", ((A, "d1"), (A / 2, "d3"))),
+                ("y0", ((1, "y1"), (1, "s"))), ("y1", ((1, "y1"), (-1, "s"))),
+            )),
+            ResultGroup((3, 4), (
+                ("y1", ((1, "d0"), (2, "d2"))), ("s", ((B, "d1"), (2 * B, "d3"))),
+                ("y0", ((1, "y1"), (1, "s"))), ("y1", ((1, "y1"), (-1, "s"))),
+            )),
+            ResultGroup((5,), (("y0", ((1, "d3"),)),)),
+        ),
+        taps=(
+            ResultGroup((0, 2), (
+                ("y1", ((1, "d1"), (1, "d2"))), ("s", ((1, "d3"), (1, "d4"))),
+                ("y0", ((-2 / 3, "y1"), (1, "d0"), (1 / 6, "s"))), ("y1", ((-1 / 3, "y1"), (1, "d5"), (1 / 3, "s"))),
+            )),
+            ResultGroup((1,), (
+                ("y0", ((1, "d1"), (-1, "d2"))), ("s", ((1, "d3"), (-1, "d4"))),
+                ("y0", ((-2 / 3 * A, "y0"), (1 / 6 * B, "s"))),
+            )),
+        ),
+    )
+}  # fmt: skip

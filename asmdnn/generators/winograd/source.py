@@ -12,6 +12,7 @@ operands at all.  Nothing is read past the channels.  src points to pixel (0, 0)
 """
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
@@ -44,15 +45,30 @@ class SourceTransformSpec:
     source_type: DataType = f32
     frame = ARGUMENTS
 
+    word: ClassVar[str] = "source"
+    read: ClassVar[int] = SRC
+    written: ClassVar[int] = SOURCE
+
     @property
     def form(self) -> Transforms:
         return FORMS[self.m]
 
     @property
+    def groups(self) -> tuple[ResultGroup, ...]:
+        """Of the transform along an axis."""
+        return self.form.source
+
+    @property
+    def size(self) -> int:
+        """Of what it is given, along an axis."""
+        return self.form.size
+
+    @property
     def name(self) -> str:
         (top, bottom), (left, right) = self.rows, self.cols
         words = f"{bottom - top}x{right - left}x{self.channels}_{checksum(self)}"
-        return f"winograd_source_{types_word(self.src_type, self.source_type)}_f{self.m}_{words}__{self.isa}"
+        types = types_word(self.src_type, self.source_type)
+        return f"winograd_{self.word}_{types}_f{self.m}_{words}__{self.isa}"
 
     def pixel(self, i: int, j: int) -> int | None:
         """Where a pixel lies; None in the padding."""
@@ -60,16 +76,16 @@ class SourceTransformSpec:
         return i * self.row_bytes + j * self.pixel_bytes if exists else None
 
     def footprint(self) -> Footprint:
-        n, lanes = self.form.size, lanes_of(self.isa)
+        n, lanes = self.size, lanes_of(self.isa)
         vectors, size = -(-self.channels // lanes), self.src_type.size_bytes
         whole, stored = size * lanes, vectors * lanes * self.source_type.size_bytes
         pixels = [at for i in range(n) for j in range(n) if (at := self.pixel(i, j)) is not None]
         pieces = [(k * self.vector_bytes, size * min(lanes, self.channels - k * lanes)) for k in range(vectors)]
         if self.vector_bytes == whole:  # a pixel's channels are one range
             pieces = [(0, size * self.channels)]
-        reads = (Range(SRC, at + begin, at + begin + size) for at in pixels for begin, size in pieces)
+        reads = (Range(self.read, at + begin, at + begin + size) for at in pixels for begin, size in pieces)
         starts = (f * self.frequency_bytes for f in range(self.form.frequencies))
-        return Footprint(tuple(reads), tuple(Range(SOURCE, at, at + stored) for at in starts))
+        return Footprint(tuple(reads), tuple(Range(self.written, at, at + stored) for at in starts))
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel."""
@@ -96,9 +112,9 @@ class SourceCode:
     def __init__(self, spec: SourceTransformSpec, asm: Assembler, v: Vector) -> None:
         self.spec, self.v = spec, v
         self.element, self.stored = element_of(spec.src_type), native_element(spec.source_type, spec.isa)
-        self.src, self.dst = asm.gp.take("src"), asm.gp.take("source")
-        asm.MOV(self.src, mem(asm.frame, 8 * SRC))
-        asm.MOV(self.dst, mem(asm.frame, 8 * SOURCE))
+        self.src, self.dst = asm.gp.take(ARGUMENTS[spec.read]), asm.gp.take(ARGUMENTS[spec.written])
+        asm.MOV(self.src, mem(asm.frame, 8 * spec.read))
+        asm.MOV(self.dst, mem(asm.frame, 8 * spec.written))
 
     def transform(self, part: Lanes) -> None:
         """Group by group of rows: first down the columns, then along the rows."""
@@ -114,7 +130,7 @@ class SourceCode:
     def batches(self) -> Iterator[Sequence[ResultGroup]]:
         """Groups of rows that go down the columns together: one by one where arithmetic reads pixels from memory; where
         each pixel has to be converted before, half of the groups or all, as registers allow."""
-        groups, n = self.spec.form.source, self.spec.form.size
+        groups, n = self.spec.groups, self.spec.size
         size = 1
         if not self.element.stays:
             free = self.v.registers.available - len(("spare", "result", "result")) - n  # a column's pixels
@@ -126,7 +142,7 @@ class SourceCode:
     def prefetch(self) -> None:
         """The columns that the tile to the right adds to these rows: memory takes as long as a transform."""
         spec = self.spec
-        first, end = spec.form.size * spec.pixel_bytes, (spec.form.size + spec.m) * spec.pixel_bytes
+        first, end = spec.size * spec.pixel_bytes, (spec.size + spec.m) * spec.pixel_bytes
         step = max(spec.pixel_bytes, LINE_BYTES)
         for i in range(*spec.rows):
             for at in (*range(first, end, step), end - 1):
@@ -134,7 +150,7 @@ class SourceCode:
 
     def down(self, groups: Sequence[ResultGroup], part: Lanes, spare: Register) -> list[tuple[int, list[Register]]]:
         """The groups' rows of B^T d by their numbers, a register for each of n columns."""
-        v, n = self.v, self.spec.form.size
+        v, n = self.v, self.spec.size
         numbers = [i for group in groups for i in group.results]
         rows: list[list[Register]] = v.registers.take("B^T d", len(numbers), n)
         held = v.registers.take("column", n) if len(groups) > 1 else ()
@@ -155,7 +171,7 @@ class SourceCode:
 
     def column(self, j: int, held: Sequence[Register], lanes: Lanes) -> Sequence[Value]:
         """The pixels of a column: where they lie, or in registers, if these are given."""
-        cells: list[Value] = [self.cell(i, j) for i in range(self.spec.form.size)]
+        cells: list[Value] = [self.cell(i, j) for i in range(self.spec.size)]
         for i, register in enumerate(held):
             if isinstance(cell := cells[i], Pointer):
                 lanes.load(register, cell)
@@ -166,7 +182,7 @@ class SourceCode:
         """Row i of B^T d B, from row i of B^T d, and its stores."""
         v, spec = self.v, self.spec
         linear, results = Linear(v, v, {}, None), v.registers.take("B^T d B", 2)
-        for group in spec.form.source:
+        for group in spec.groups:
             linear.group(group, row, results, spare)
             for j, result in zip(group.results, results, strict=False):
                 frequency = i * spec.form.size + j

@@ -12,6 +12,8 @@ from asmdnn.bench.typed import narrowed
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS
+from asmdnn.generators.winograd.diff_dst import DiffDstTransformSpec
+from asmdnn.generators.winograd.diff_weights import DiffWeightsTransformSpec
 from asmdnn.generators.winograd.products import ProductsTransformSpec
 from asmdnn.generators.winograd.source import SourceTransformSpec
 from asmdnn.generators.winograd.weights import WeightsTransformSpec
@@ -21,8 +23,14 @@ from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
 from tests.support.arena import Doubles, buffer_of, elements, magnitudes
 
-Spec = SourceTransformSpec | ProductsTransformSpec | WeightsTransformSpec
-TARGETS = {SourceTransformSpec: "source", ProductsTransformSpec: "dst", WeightsTransformSpec: "transformed"}
+Spec = SourceTransformSpec | ProductsTransformSpec | WeightsTransformSpec | DiffWeightsTransformSpec
+TARGETS: dict[type[Spec], str] = {
+    SourceTransformSpec: "source",
+    ProductsTransformSpec: "dst",
+    WeightsTransformSpec: "transformed",
+    DiffDstTransformSpec: "weights",
+    DiffWeightsTransformSpec: "dst",
+}
 NEARLY_NOTHING = 1e-12  # all other entries are above 0.1
 ROUNDINGS = 12  # of a term on its way through both axes: for each a coefficient, its product, up to four sums
 IN_F64 = 1 + 2.0**-20  # one rounding, and what is rounded before
@@ -97,6 +105,8 @@ def transform_case(spec: Spec, random: np.random.Generator, integers: bool) -> C
 
 def kinds_of(spec: Spec) -> dict[str, DataType]:
     """The element types of arguments that need not be f32."""
+    if isinstance(spec, DiffDstTransformSpec | DiffWeightsTransformSpec):
+        return {}
     if isinstance(spec, SourceTransformSpec):
         return {"src": spec.src_type, "source": spec.source_type}
     if isinstance(spec, WeightsTransformSpec):
@@ -119,7 +129,11 @@ def padding_of_dst(spec: ProductsTransformSpec) -> list[int]:
 def compute(spec: Spec, memory: Memory, positive: bool) -> None:
     """With `positive` coefficients for the size of what results are summed from."""
     of_form = Matrices(*map(np.abs, matrices(spec.m))) if positive else matrices(spec.m)
-    if isinstance(spec, SourceTransformSpec):
+    if isinstance(spec, DiffDstTransformSpec):
+        source(spec, memory, of_form.results.T, "dst", "weights")
+    elif isinstance(spec, DiffWeightsTransformSpec):
+        diff_weights(spec, memory, of_form.weights.T)
+    elif isinstance(spec, SourceTransformSpec):
         source(spec, memory, of_form.source)
     elif isinstance(spec, ProductsTransformSpec):
         products(spec, memory, of_form.results)
@@ -127,8 +141,11 @@ def compute(spec: Spec, memory: Memory, positive: bool) -> None:
         weights(spec, memory, of_form.weights)
 
 
-def source(spec: SourceTransformSpec, memory: Memory, matrix: Doubles) -> None:
-    n, lanes = spec.m + 2, LANES[spec.isa]
+def source(
+    spec: SourceTransformSpec, memory: Memory, matrix: Doubles, read: str = "src", written: str = "source"
+) -> None:
+    """Of a tile of src, or of diff_dst."""
+    n, lanes = matrix.shape[1], LANES[spec.isa]
     vectors = -(-spec.channels // lanes)
     tile = np.zeros((n, n, vectors * lanes))
     for i in range(*spec.rows):
@@ -136,9 +153,9 @@ def source(spec: SourceTransformSpec, memory: Memory, matrix: Doubles) -> None:
             for k in range(vectors):
                 count = min(lanes, spec.channels - k * lanes)
                 at = i * spec.row_bytes + j * spec.pixel_bytes + k * spec.vector_bytes
-                tile[i, j, k * lanes :][:count] = memory["src"].load(at, count)
-    for f, row in enumerate(both_ways(matrix, tile).reshape(n * n, -1)):
-        memory["source"].store(f * spec.frequency_bytes, row)
+                tile[i, j, k * lanes :][:count] = memory[read].load(at, count)
+    for f, row in enumerate(both_ways(matrix, tile).reshape(len(matrix) ** 2, -1)):
+        memory[written].store(f * spec.frequency_bytes, row)
 
 
 def weights(spec: WeightsTransformSpec, memory: Memory, matrix: Doubles) -> None:
@@ -147,6 +164,16 @@ def weights(spec: WeightsTransformSpec, memory: Memory, matrix: Doubles) -> None
     transformed = both_ways(matrix, taps.reshape(3, 3, count))
     for f, row in enumerate(transformed.reshape(-1, count)):
         memory["transformed"].store(f * spec.frequency_bytes, row)
+
+
+def diff_weights(spec: DiffWeightsTransformSpec, memory: Memory, matrix: Doubles) -> None:
+    n, lanes = spec.m + 2, LANES[spec.isa]
+    count = spec.vectors * lanes
+    sums = np.array([memory["products"].load(f * spec.frequency_bytes, count) for f in range(n * n)])
+    for t, row in enumerate(both_ways(matrix, sums.reshape(n, n, count)).reshape(-1, count)):
+        at = t * spec.tap_bytes
+        memory["dst"].store(at, row + (memory["dst"].load(at, count) if spec.accumulate else 0))
+        memory["dst"].store(at + 4 * count, np.zeros(spec.zeros * lanes))
 
 
 def products(spec: ProductsTransformSpec, memory: Memory, matrix: Doubles) -> None:
