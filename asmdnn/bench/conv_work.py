@@ -19,7 +19,14 @@ from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.weights_work import CHANNELS, LAYER_DIRECTION, WeightsSettings, WeightsWork
 from asmdnn.bench.words import IMAGES, Strides, one_of, option, show_strides, strides
 from asmdnn.definitions import convolution as definition
-from asmdnn.definitions.winograd import BF16_ROUNDINGS, ROUNDINGS, winograd_size
+from asmdnn.definitions.winograd import (
+    BF16_ROUNDINGS,
+    GRADIENT_ROUNDINGS,
+    LARGEST,
+    ROUNDINGS,
+    winograd_size,
+    winograd_weights_size,
+)
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.records import dataclass, replace
@@ -141,6 +148,8 @@ class ConvWork(WeightsWork):
         if "weights" in self.written:
             taps = int(np.prod(p.filter_dims[2:]))
             size = definition.weights_gradient_size(x["src"], x["diff_dst"], taps, p.groups).reshape(p.weights_dims)
+            if self.case.settings.alg != "direct" and p.is_dense_3x3:
+                size = np.maximum(size, self._of_winograd(x))
             diff = np.abs(x["diff_dst"]).astype(np.float64)
             return [size, diff.sum(axis=(0, *range(2, diff.ndim)))][: len(self.written)]
         images, weights, positions = self._operands(x)
@@ -153,6 +162,13 @@ class ConvWork(WeightsWork):
             exact = (self.roundings - BF16_ROUNDINGS + SCALED_ENDS) / self.roundings
             winograd = np.maximum(winograd_size(images, weights, window, p.groups, 2), exact * winograd)
         return [np.maximum(size, winograd) if self.written else winograd]
+
+    def _of_winograd(self, x: Arrays) -> Doubles:
+        """The size of a gradient of weights by Winograd's algorithm, whose terms have other numbers of roundings."""
+        p = self.problem
+        size = winograd_weights_size(x["src"], x["diff_dst"], p.groups).reshape(p.weights_dims)
+        tiles = p.mb * int(np.prod([-(-o // LARGEST) for o in p.dst_dims[2:]]))
+        return (tiles + GRADIENT_ROUNDINGS) / self.reduction * size
 
     def _turned(self) -> ConvProblem:
         """Winograd's gradient of data is a convolution of diff_dst."""

@@ -11,18 +11,29 @@ in the sum over channels and ROUNDINGS times in the transforms, so that the boun
 
 Where transformed tiles and weights are rounded to bf16, each rounding is one of 2^-9, as much as BF16_ROUNDINGS / 2 of
 f32's.
+
+A gradient of weights is the sum over tiles, of all images, of G^T's coefficients times products of transformed source
+and transformed gradients of results.  The size of what is added to it is at most
+
+    k^2 * 2 * |source| * |gradients|,  k = max over taps r of  sum over i of |G[i, r]| |A[i]| |B[i]|
+
+with the norms of whole channels, as the tiles of a source, two of which cover an element along each axis at most, hold
+no more than four times its squares together.  Each term is rounded once for a tile, and GRADIENT_ROUNDINGS times.
 """
 
 import numpy as np
 
-from asmdnn.definitions.convolution import filter_norms
+from asmdnn.definitions.convolution import filter_norms, weights_gradient_size
 from asmdnn.definitions.rounding import Array, Doubles
 from asmdnn.definitions.windows import SlidingWindow
 
 LARGEST = 4  # of the two forms' m
 ROUNDINGS = 30  # of a term: 12 in each of source and products, 6 in the weights, for both axes together
 BF16_ROUNDINGS = 2 << 15  # of a transformed tile and of weights
+GRADIENT_ROUNDINGS = 40  # of a term: 12 in each of source, gradients of results and taps, and when chunks are added
+OVERLAP = 2  # of the norm of all tiles of a source, over its own
 GROWTH = {2: 3.9, 4: 9.5}  # k, rounded up
+GRADIENT_GROWTH = 10.4  # that of a gradient of weights of F(4x4)
 
 
 def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int = 1, m: int = LARGEST) -> Doubles:
@@ -42,3 +53,9 @@ def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int =
     norms = np.sqrt(np.maximum(down[:, :, span:] - down[:, :, :-span], 0))
     norms = np.repeat(norms.reshape(images, groups, *norms.shape[1:]), len(weights) // groups, axis=1)
     return np.asarray(GROWTH[m] ** 2 * norms * filter_norms(weights, 2))
+
+
+def winograd_weights_size(x: Array, diff: Array, groups: int = 1) -> Doubles:
+    """The size of what is added for each gradient of F(4 x 4), of x (n, i, h, w) and diff (n, o, outputs..): (o, i /
+    groups, 9)."""
+    return OVERLAP * GRADIENT_GROWTH**2 * weights_gradient_size(x, diff, 9, groups)

@@ -152,6 +152,20 @@ GROUPS: Final = WinogradTuning(
 
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
+class WinogradGradientTuning:
+    """Of Winograd's gradients of weights, measured on a Zen 4 with AVX2 and AVX-512."""
+
+    chunk_tiles: int = 128  # of a chunk: 64 to 256 are 0.95 to 1.05x as fast
+    chunk_share: float = 0.5  # of L3, for its transformed tiles
+    sums_share: float = 0.6  # of L2, for the sums of a unit
+    diff_dst_cycles: int = 100  # of the transform of a tile of diff_dst, for 32 bytes of channels
+    taps_cycles: int = 75  # of that of sums into gradients, for 32 bytes of output channels of a pair
+    block_cycles: int = 30  # of a register block of products, besides its steps
+    busy: float = 0.85  # share of the time in which products multiply
+
+
+@exact
+@dataclass(frozen=True, slots=True, eq=False)
 class PairTuning:
     """Of a convolution and the depthwise one after it."""
 
@@ -230,6 +244,7 @@ class Tuning:
     convolution: ConvolutionTuning = ConvolutionTuning()
     winograd: WinogradTuning = WinogradTuning()
     winograd_groups: WinogradTuning = GROUPS
+    winograd_gradient: WinogradGradientTuning = WinogradGradientTuning()
     pairs: PairTuning = PairTuning()
     moves: MoveTuning = MoveTuning()
     gather: GatherTuning = GatherTuning()

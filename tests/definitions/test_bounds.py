@@ -14,7 +14,7 @@ import pytest
 from asmdnn.definitions import convolution, elementwise, products, reduction, resampling, softmax, windows
 from asmdnn.definitions import normalization as norms
 from asmdnn.definitions.rounding import SMALLEST, gamma
-from asmdnn.definitions.winograd import GROWTH, ROUNDINGS, winograd_size
+from asmdnn.definitions.winograd import GRADIENT_GROWTH, GROWTH, ROUNDINGS, winograd_size
 from tests.definitions.in_f32 import (
     ORDERS,
     along,
@@ -192,3 +192,10 @@ def test_growth_is_that_of_the_matrices(m: int) -> None:
     results, weights, source = matrices(m)
     growth = (np.abs(results) * np.linalg.norm(weights, axis=1) * np.linalg.norm(source, axis=1)).sum(1).max()
     assert GROWTH[m] - 0.1 < growth <= GROWTH[m]
+
+
+def test_growth_of_gradients_is_that_of_the_matrices() -> None:
+    results, weights, source = matrices(4)
+    norms = np.linalg.norm(results, axis=0) * np.linalg.norm(source, axis=1)
+    growth = (np.abs(weights) * norms[:, None]).sum(0).max()
+    assert GRADIENT_GROWTH - 0.1 < growth <= GRADIENT_GROWTH

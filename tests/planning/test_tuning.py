@@ -53,6 +53,10 @@ POINTWISE = dnn.ConvolutionForward(
 PIXELS = dnn.ConvolutionForward(
     desc((1, 64, 9, 9), "acdb"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 9, 9), "acdb")
 )
+GRADIENT = dnn.ConvolutionBackwardWeights(
+    desc((1, 32, 28, 28), "any"), desc((32, 32, 3, 3), "any"), desc((1, 32, 28, 28), "any"), None, (1, 1), (0, 0),
+    (1, 1), (1, 1), algorithm=dnn.Algorithm.convolution_auto,
+)  # fmt: skip
 FAR_PIXELS = dnn.ConvolutionForward(
     desc((1, 8, 9, 9), "acdb"), desc((64, 8, 1, 1), "any"), dst=desc((1, 64, 9, 9), "acdb")
 )
@@ -82,6 +86,8 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"far_dst_l2": 99.0}, packed(384, 64, 3072)),
     ("products", {"dst_ahead_l2": 99.0}, packed(384, 64, 3072)),
     ("products", {"far_src_l2": 1.0}, packed(384, 3072, 64)),
+    ("winograd_gradient", {"chunk_tiles": 9}, GRADIENT),
+    ("winograd_gradient", {"taps_cycles": 75_000}, GRADIENT),
     ("convolution", {"panel_share": 64}, convolution(14)),
     ("convolution", {"strip_pixels": 7}, convolution(7)),
     ("convolution", {"written_out": 1, "round_records": 8}, convolution(14)),

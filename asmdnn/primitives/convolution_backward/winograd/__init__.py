@@ -1,0 +1,1 @@
+"""Gradients of the weights of 3x3 convolutions by Winograd's algorithm."""
