@@ -156,24 +156,24 @@ def test_gradients_of_convolutions_are_those_of_rounded_operands() -> None:
     assert all(found.fits for found in step.verify({"c": c}))
 
 
-def layers(channels: int, groups: int, threads: int = 1, **options: Any) -> dnn.TrainingStep:
+def layers(channels: int, groups: int, threads: int = 1, size: int = 3, **options: Any) -> dnn.TrainingStep:
     """Two convolutions, whose weights' gradients read the same maps as the other passes."""
     g = dnn.Graph("layers", seed=1)
     h = g.input("x", (4, channels, 28, 28))
     for name in ("a", "b"):
-        w = g.parameter(name, (channels, channels // groups, 3, 3))
-        h = g.apply("Relu", g.apply("Conv", h, w, pads=(1, 1, 1, 1), group=groups))
+        w = g.parameter(name, (channels, channels // groups, size, size))
+        h = g.apply("Relu", g.apply("Conv", h, w, pads=(size // 2,) * 4, group=groups))
     loss = g.apply("ReduceMean", h * h, keepdims=0)
     return g.train(loss, dnn.optim.SGD(0.1), engine=level(BF16, threads), **options)
 
 
 @pytest.mark.isa(BF16)
-@pytest.mark.parametrize(("channels", "groups"), [(64, 1), (64, 64), (64, 4)])
-def test_gradients_by_weights(channels: int, groups: int) -> None:
+@pytest.mark.parametrize(("channels", "groups", "size"), [(64, 1, 5), (64, 64, 3), (64, 4, 3)])
+def test_gradients_by_weights(channels: int, groups: int, size: int) -> None:
     """Where it is expected to be faster, in one copy of each map; right, proved, of equal bits for all threads."""
     x, found = random(4, channels, 28, 28), []
     for threads in (1, 2, 3):
-        step = layers(channels, groups, threads, precision="bf16")
+        step = layers(channels, groups, threads, size, precision="bf16")
         step.check()
         assert all(one.fits for one in step.verify({"x": x}))
         step(x=x)
@@ -182,6 +182,14 @@ def test_gradients_by_weights(channels: int, groups: int) -> None:
     names = [one.pd.implementation for one in segment.steps if one.label.startswith("ConvWeightsGradient")]
     assert len(names) == 2 and (groups > 1 or all(name.endswith(f"products:{BF16}") for name in names)), names
     assert all(np.array_equal(other[name], array) for other in found for name, array in found[0].items())
+
+
+@pytest.mark.isa(BF16)
+def test_gradients_by_weights_stay_with_winograd() -> None:
+    """In f32, where that takes less than pairs."""
+    (segment,) = layers(64, 1, precision="bf16")._nets.main.planned("looked at").segments
+    names = [one.pd.implementation for one in segment.steps if one.label.startswith("ConvWeightsGradient")]
+    assert [name.split("+")[-1] for name in names] == ["winograd:avx512_core"] * 2
 
 
 def test_gradients_by_weights_stay_f32_where_nothing_multiplies_pairs() -> None:

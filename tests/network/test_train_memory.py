@@ -63,14 +63,14 @@ def test_every_way_has_the_bits_of_keeping_everything(name: str) -> None:
     assert not steps_again(step)
 
 
-def deep(named: bool = True, channels: int = DIMS[1], **options: Any) -> TrainingStep:
+def deep(named: bool = True, channels: int = DIMS[1], size: int = 3, **options: Any) -> TrainingStep:
     """Convolutions with batch norm and dropout, each block's sum a checkpoint."""
     g = dnn.Graph("deep", seed=1)
     x, t = g.input("x", (DIMS[0], channels, *DIMS[2:])), g.input("t", DIMS[:1], np.int64)
     for i in range(BLOCKS):
         mean, variance = g.state(f"mean{i}", (channels,)), g.state(f"variance{i}", (channels,), initial=1)
         scale, shift = g.parameter(f"scale{i}", (channels,), "ones"), g.parameter(f"shift{i}", (channels,), "zeros")
-        h = g.apply("Conv", x, g.parameter(f"w{i}", (channels, channels, 3, 3)), pads=(1, 1, 1, 1))
+        h = g.apply("Conv", x, g.parameter(f"w{i}", (channels, channels, size, size)), pads=(size // 2,) * 4)
         h, *now = g.apply("BatchNormalization", h, scale, shift, mean, variance, results=3, training_mode=1)
         for state, value in zip((mean, variance), now, strict=True):
             g.update(state, value)
@@ -89,7 +89,7 @@ def feeds(channels: int = DIMS[1]) -> Arrays:
 
 def test_what_costs_next_to_nothing_is_made_again() -> None:
     """Where nobody says how much memory a step may take: a tenth less of it, for a fiftieth more of its cycles."""
-    plain, step = deep(channels=WIDE, memory_limit=MUCH), deep(channels=WIDE)
+    plain, step = deep(channels=WIDE, size=5, memory_limit=MUCH), deep(channels=WIDE, size=5)
     (before,), (after,) = (one._nets.main.segments for one in (plain, step))
     assert step.memory_bytes <= 0.9 * plain.memory_bytes
     assert before.plan.cycles < after.plan.cycles <= 1.02 * before.plan.cycles

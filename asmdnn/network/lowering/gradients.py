@@ -22,7 +22,7 @@ from asmdnn.primitives.pooling.description import PoolingForward
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
-from asmdnn.types import DataType, PoolingAlgorithm, PropKind, f32
+from asmdnn.types import Algorithm, DataType, PoolingAlgorithm, PropKind, f32
 
 TRAINING = PropKind.forward_training
 
@@ -43,6 +43,7 @@ def weights_gradient(steps: Steps, node: Node, dtype: DataType = f32) -> Convolu
             (o - 1) * s + (k - 1) * t + 1 - m - a
             for o, m, k, s, t, a, _ in zip(dims[2:], sizes, *window.fields(), strict=True)
         ),
+        algorithm=Algorithm.convolution_auto,
     )
 
 
