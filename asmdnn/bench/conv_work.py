@@ -24,8 +24,8 @@ from asmdnn.definitions.winograd import (
     GRADIENT_ROUNDINGS,
     LARGEST,
     ROUNDINGS,
+    winograd_gradient_size,
     winograd_size,
-    winograd_weights_size,
 )
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -117,8 +117,7 @@ class ConvWork(WeightsWork):
     @property
     def may_be_winograd(self) -> bool:
         """Whether results may be those of Winograd's convolution, which rounds otherwise, on integers too."""
-        is_sum = "weights" not in self.written
-        return self.case.settings.alg != "direct" and self.problem.is_dense_3x3 and is_sum
+        return self.case.settings.alg != "direct" and self.problem.is_dense_3x3
 
     @property
     def may_round_tiles(self) -> bool:
@@ -129,9 +128,17 @@ class ConvWork(WeightsWork):
     @property
     def roundings(self) -> int:
         p = self.problem
+        if self.may_be_winograd and "weights" in self.written:
+            return max(self.reduction, self._gradient_roundings)
         if not self.may_be_winograd or self.written:
             return self.reduction
         return max(p.ic, p.oc) // p.groups + ROUNDINGS + BF16_ROUNDINGS * self.may_round_tiles
+
+    @property
+    def _gradient_roundings(self) -> int:
+        """Of Winograd's gradient of weights: its tiles, and those of transforms."""
+        tiles = np.prod([-(-o // LARGEST) for o in self.problem.dst_dims[2:]])
+        return self.problem.mb * int(tiles) + GRADIENT_ROUNDINGS
 
     def sums(self, x: Arrays) -> Sequence[Doubles]:
         p = self.problem
@@ -147,9 +154,11 @@ class ConvWork(WeightsWork):
         p = self.problem
         if "weights" in self.written:
             taps = int(np.prod(p.filter_dims[2:]))
-            size = definition.weights_gradient_size(x["src"], x["diff_dst"], taps, p.groups).reshape(p.weights_dims)
-            if self.case.settings.alg != "direct" and p.is_dense_3x3:
-                size = np.maximum(size, self._of_winograd(x))
+            size = definition.weights_gradient_size(x["src"], x["diff_dst"], taps, p.groups)
+            if self.may_be_winograd:
+                winograd = winograd_gradient_size(x["src"], x["diff_dst"], p.groups)
+                size = np.maximum(size, winograd * self._gradient_roundings / self.roundings)
+            size = size.reshape(p.weights_dims)
             diff = np.abs(x["diff_dst"]).astype(np.float64)
             return [size, diff.sum(axis=(0, *range(2, diff.ndim)))][: len(self.written)]
         images, weights, positions = self._operands(x)
@@ -162,13 +171,6 @@ class ConvWork(WeightsWork):
             exact = (self.roundings - BF16_ROUNDINGS + SCALED_ENDS) / self.roundings
             winograd = np.maximum(winograd_size(images, weights, window, p.groups, 2), exact * winograd)
         return [np.maximum(size, winograd) if self.written else winograd]
-
-    def _of_winograd(self, x: Arrays) -> Doubles:
-        """The size of a gradient of weights by Winograd's algorithm, whose terms have other numbers of roundings."""
-        p = self.problem
-        size = winograd_weights_size(x["src"], x["diff_dst"], p.groups).reshape(p.weights_dims)
-        tiles = p.mb * int(np.prod([-(-o // LARGEST) for o in p.dst_dims[2:]]))
-        return (tiles + GRADIENT_ROUNDINGS) / self.reduction * size
 
     def _turned(self) -> ConvProblem:
         """Winograd's gradient of data is a convolution of diff_dst."""

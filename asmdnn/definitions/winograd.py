@@ -9,16 +9,15 @@ with k = 3.9 for m = 2 and 9.4 for m = 4, and `tile` all that a tile of the sour
 in the sum over channels and ROUNDINGS times in the transforms, so that the bound is gamma(C + ROUNDINGS) times the size
 (Higham, section 3.1), where direct convolution has gamma(9 C): 1.7 times as much for m = 2, 10 times for m = 4.
 
+A gradient of weights is a sum over tiles.  By the same two inequalities, and once more for the sum, what is added to it
+is at most
+
+    k^2 * 2 * |src| * |diff_dst|,  k = max over columns r of G of  sum over i of |G[i, r]| |A[i]| |B[i]|
+
+with norms of whole channels: an element of src is in up to two tiles along an axis, so in four.  k = 10.4 for m = 4.
+
 Where transformed tiles and weights are rounded to bf16, each rounding is one of 2^-9, as much as BF16_ROUNDINGS / 2 of
 f32's.
-
-A gradient of weights is the sum over tiles, of all images, of G^T's coefficients times products of transformed source
-and transformed gradients of results.  The size of what is added to it is at most
-
-    k^2 * 2 * |source| * |gradients|,  k = max over taps r of  sum over i of |G[i, r]| |A[i]| |B[i]|
-
-with the norms of whole channels, as the tiles of a source, two of which cover an element along each axis at most, hold
-no more than four times its squares together.  Each term is rounded once for a tile, and GRADIENT_ROUNDINGS times.
 """
 
 import numpy as np
@@ -30,10 +29,16 @@ from asmdnn.definitions.windows import SlidingWindow
 LARGEST = 4  # of the two forms' m
 ROUNDINGS = 30  # of a term: 12 in each of source and products, 6 in the weights, for both axes together
 BF16_ROUNDINGS = 2 << 15  # of a transformed tile and of weights
-GRADIENT_ROUNDINGS = 40  # of a term: 12 in each of source, gradients of results and taps, and when chunks are added
-OVERLAP = 2  # of the norm of all tiles of a source, over its own
 GROWTH = {2: 3.9, 4: 9.5}  # k, rounded up
-GRADIENT_GROWTH = 10.4  # that of a gradient of weights of F(4x4)
+GRADIENT_ROUNDINGS = 36  # of a term of a gradient of weights: 12 in each of source, diff_dst and sums
+GRADIENT_GROWTH = 10.4  # k of m = 4, rounded up
+OVERLAP = 2  # the root of in how many tiles an element is
+
+
+def winograd_gradient_size(x: Array, diff: Array, groups: int = 1) -> Doubles:
+    """The size of what is added for each gradient of weights by F(4x4), o x (i / groups) x 9, of src (n, i, h, w) and
+    diff_dst (n, o, h', w')."""
+    return np.asarray(GRADIENT_GROWTH**2 * OVERLAP * weights_gradient_size(x, diff, 9, groups))
 
 
 def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int = 1, m: int = LARGEST) -> Doubles:
@@ -53,9 +58,3 @@ def winograd_size(x: Array, weights: Array, window: SlidingWindow, groups: int =
     norms = np.sqrt(np.maximum(down[:, :, span:] - down[:, :, :-span], 0))
     norms = np.repeat(norms.reshape(images, groups, *norms.shape[1:]), len(weights) // groups, axis=1)
     return np.asarray(GROWTH[m] ** 2 * norms * filter_norms(weights, 2))
-
-
-def winograd_weights_size(x: Array, diff: Array, groups: int = 1) -> Doubles:
-    """The size of what is added for each gradient of F(4 x 4), of x (n, i, h, w) and diff (n, o, outputs..): (o, i /
-    groups, 9)."""
-    return OVERLAP * GRADIENT_GROWTH**2 * weights_gradient_size(x, diff, 9, groups)

@@ -121,9 +121,9 @@ ZEN4: Final = Tuning(
         # 3 to 320 channels at 80x80, 4 images, f32 1.2x, bf16 1.46x, u8 to f32 1.18x (two threads 0.98, 1.4x), 16 to 64
         # at 160x160 f32 1.18x, u8 to f32 1.32x, 128 to 512 at 28x28 1.03, 1.22x; 60 others 0.97 to 1.3x, median 1.01x.
         dst_ahead_l2=0.5,
-        # 144 channels at 56x56, 8 images, 3x3 f32 and bf16 1.6x, 128 at 147x147 1.5x, 96 at 112x112, stride 2, 1.5 and
-        # 2.3x, 320 at 80x80 1.3 and 1.7x, u8 1.0 to 1.3x; two threads 1.3 to 1.6x and 1.0 to 2.0x.  Fewer bytes than
-        # two L2s of a thread would be 0.9 to 1.1x.
+        # 144 channels at 56x56, 8 images, 3x3 f32 1.5x, bf16 1.9x, 128 at 147x147 1.5x, 96 at 112x112, stride 2, 1.7
+        # and 2.4x, 320 at 80x80 1.3 and 1.5x, u8 1.0 to 1.3x.  Fewer bytes than two L2s of a thread would be 0.9 to
+        # 1.1x on two threads.
         rows_ahead_l2=2.0,
         strided_ahead_bytes=1 << 20,  # 16 images, 256 to 128 at 56x56: 1.18x, 512 to 256 at 28x28 1.11x; one: 1.01x
         rows_of_whole=False,  # groups of 16 with strides 1.03 to 1.16x, of 7x7 1.09 to 1.15x

@@ -160,7 +160,7 @@ class WinogradGradientTuning:
     sums_share: float = 0.6  # of L2, for the sums of a unit
     diff_dst_cycles: int = 100  # of the transform of a tile of diff_dst, for 32 bytes of channels
     taps_cycles: int = 75  # of that of sums into gradients, for 32 bytes of output channels of a pair
-    block_cycles: int = 30  # of a register block of products, besides its steps
+    block_cycles: int = 15  # of a register block of products, besides its steps
     busy: float = 0.85  # share of the time in which products multiply
 
 

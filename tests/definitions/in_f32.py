@@ -101,6 +101,17 @@ def transformed(m: int, x: Any, w: Any) -> Any:
     return found.transpose(0, 1, 2, 4, 3, 5).reshape(len(x), len(w), *x.shape[2:])
 
 
+def transformed_back(m: int, x: Any, d: Any) -> Any:
+    """The gradient of its weights: o x i x 9."""
+    results, of_weights, source = matrices(m)
+    tiles = sliding_window_view(np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (m + 2, m + 2), (2, 3))[:, :, ::m, ::m]
+    images, channels, height, width = d.shape
+    parts = np.ascontiguousarray(d.reshape(images, channels, height // m, m, width // m, m).transpose(0, 1, 2, 4, 3, 5))
+    tiles, parts = along(tiles.view(type(x)), source.T, source.T), along(parts.view(type(d)), results, results)
+    sums = (tiles[:, None] * parts[:, :, None]).sum((0, 3, 4))
+    return along(sums, of_weights, of_weights).reshape(channels, x.shape[1], 9)
+
+
 def tap_means(window: SlidingWindow, includes_padding: bool, x: Any) -> Any:
     whole = np.stack([part for _, part in taps(x, window)], -1).view(type(x))
     return whole.sum(-1) / np.float32(window_means(x, window, includes_padding)[1])

@@ -14,7 +14,14 @@ import pytest
 from asmdnn.definitions import convolution, elementwise, products, reduction, resampling, softmax, windows
 from asmdnn.definitions import normalization as norms
 from asmdnn.definitions.rounding import SMALLEST, gamma
-from asmdnn.definitions.winograd import GRADIENT_GROWTH, GROWTH, ROUNDINGS, winograd_size
+from asmdnn.definitions.winograd import (
+    GRADIENT_GROWTH,
+    GRADIENT_ROUNDINGS,
+    GROWTH,
+    ROUNDINGS,
+    winograd_gradient_size,
+    winograd_size,
+)
 from tests.definitions.in_f32 import (
     ORDERS,
     along,
@@ -26,6 +33,7 @@ from tests.definitions.in_f32 import (
     tap_means,
     tap_sums,
     transformed,
+    transformed_back,
 )
 from tests.generators.references.winograd import matrices
 
@@ -136,6 +144,10 @@ CASES: dict[str, Any] = {
         partial(pixel_sums, SAME)),
     "winograd 2": (0.01, *winograd(2)),
     "winograd 4": (0.001, *winograd(4)),
+    "winograd weights": (
+        0.0004, lambda r: [images(r, 2, n, 8, 8, lost=np.s_[:, 0], first=(0, 0, 2, 2)) for n in (4, 6)], lambda x, d: (
+            convolution.weights_gradient(x, d, AT_ALL), gamma(8 + GRADIENT_ROUNDINGS) * winograd_gradient_size(x, d)),
+        partial(transformed_back, 4)),
     "linear": (0.1, partial(numbers, SMALL), lambda x: resampling.resampled(x, "linear", LARGE, FACTORS)),
     "cubic": (0.08, partial(numbers, SMALL), lambda x: resampling.resampled(x, "cubic", LARGE, FACTORS)),
     **{f"{alg} back": (0.04, partial(numbers, LARGE), partial(resized_back, alg), partial(spread, alg))
@@ -196,6 +208,6 @@ def test_growth_is_that_of_the_matrices(m: int) -> None:
 
 def test_growth_of_gradients_is_that_of_the_matrices() -> None:
     results, weights, source = matrices(4)
-    norms = np.linalg.norm(results, axis=0) * np.linalg.norm(source, axis=1)
-    growth = (np.abs(weights) * norms[:, None]).sum(0).max()
+    norms_of_rows = np.linalg.norm(results, axis=0) * np.linalg.norm(source, axis=1)
+    growth = (np.abs(weights) * norms_of_rows[:, None]).sum(0).max()
     assert GRADIENT_GROWTH - 0.1 < growth <= GRADIENT_GROWTH

@@ -10,7 +10,7 @@ from asmdnn.primitives.convolution_backward.description import (
     DeconvolutionBackwardData,
     DeconvolutionBackwardWeights,
 )
-from asmdnn.primitives.convolution_backward.winograd import plan as winograd_weights
+from asmdnn.primitives.convolution_backward.winograd import plan as winograd
 from asmdnn.primitives.core.any_batch import of_f32
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.reorder.as_f32 import as_f32
@@ -24,7 +24,7 @@ def words(desc: BackwardData | BackwardWeights) -> Words:
 
 IN_F32, *_ = as_f32(depthwise_weights.plans, weights.plans)  # of tensors of several types, and of groups
 WEIGHTS = (weights_products.plans, depthwise_weights.plans, IN_F32, weights.plans)
-WEIGHTS_OF_CONVOLUTION = (winograd_weights.plans, *WEIGHTS)
+OF_CONVOLUTIONS = (winograd.plans, *map(winograd.unless_demanded, WEIGHTS))
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
     Kind(
@@ -42,6 +42,6 @@ KINDS = (
         letters=LETTERS,
         any_batch=of_f32("diff_dst", "weights"),
     ),
-    Kind(ConvolutionBackwardWeights, WEIGHTS_OF_CONVOLUTION, words, letters=LETTERS),
+    Kind(ConvolutionBackwardWeights, OF_CONVOLUTIONS, words, letters=LETTERS),
     Kind(DeconvolutionBackwardWeights, WEIGHTS, words, letters=LETTERS),
 )

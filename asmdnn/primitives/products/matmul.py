@@ -41,7 +41,7 @@ class MatMul:
         """The same product with other formats of some tensors."""
         for name, desc in tensors.items():
             own = getattr(self, name)
-            if own is None or own.dims != desc.dims or own.dtype != desc.dtype:
+            if type(own) is not type(desc) or own is None or own.dims != desc.dims or own.dtype != desc.dtype:
                 return replace(self, **dict(tensors))
         found: MatMul = altered(self, **tensors) if tensors else self  # which differs in what nothing checks
         return found

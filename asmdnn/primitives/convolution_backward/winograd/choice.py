@@ -11,7 +11,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.winograd.cut import rows_of
-from asmdnn.primitives.convolution_backward.weights_units import GradientPanels, reached
+from asmdnn.primitives.convolution_backward.weights_units import FEW_CHANNELS, GradientPanels, reached
 from asmdnn.primitives.convolution_backward.winograd.cut import ChunkSizes, GradientCut, chunks_of, sizes_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.types import Algorithm, f32
@@ -29,6 +29,8 @@ def choose(g: ConvGeometry, panels: GradientPanels, algorithm: Algorithm, engine
     tuning = engine.tuning
     cut = cut_of(g, panels, engine)
     if algorithm == Algorithm.convolution_auto:
+        if g.ic <= FEW_CHANNELS:
+            raise Refused(f"{g.ic} input channels leave most of a vector empty, which transforms compute all the same")
         expected = cycles_of(g, cut, panels, engine.isa, tuning)
         other = direct_cycles(g, panels.lanes, tuning)
         if other <= expected:

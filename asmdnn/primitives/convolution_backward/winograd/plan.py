@@ -6,6 +6,7 @@ with x a tile of src and dy the tile of diff_dst that it makes: the adjoint of t
 """
 
 from collections.abc import Iterator
+from functools import wraps
 
 from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.generators.winograd.forms import FORMS
@@ -28,6 +29,7 @@ from asmdnn.primitives.convolution_backward.winograd.choice import choose
 from asmdnn.primitives.convolution_backward.winograd.cut import GradientCut, sizes_of
 from asmdnn.primitives.convolution_backward.winograd.schedule import RESULT, SOURCE, SUMS, GradientJob, phases_of
 from asmdnn.primitives.core.engine import Engine, at_level
+from asmdnn.primitives.core.implementation import Answer, Planner
 from asmdnn.primitives.reduction.bias import with_bias
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import replace
@@ -37,7 +39,7 @@ NAME = "winograd"
 
 
 def plans(desc: ConvolutionBackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """The plan, unless another algorithm is asked for."""
+    """The plan, unless the direct algorithm is asked for."""
     if desc.algorithm == Algorithm.convolution_direct:
         return
     engine = at_level(engine, f32_dot_level(engine.isa))
@@ -49,6 +51,16 @@ def plans(desc: ConvolutionBackwardWeights, attr: Attr, engine: Engine) -> Itera
         yield with_bias(plan, desc.diff_bias, engine)
     except Refused as reason:
         yield Refusal(f"{NAME}:{engine.isa}", str(reason))
+
+
+def unless_demanded(planner: Planner[ConvolutionBackwardWeights]) -> Planner[ConvolutionBackwardWeights]:
+    """The planner of another algorithm, which is not asked where this one is demanded."""
+
+    @wraps(planner)
+    def ask(desc: ConvolutionBackwardWeights, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
+        return iter(()) if desc.algorithm == Algorithm.convolution_winograd else planner(desc, attr, engine)
+
+    return ask
 
 
 def check_window(desc: ConvolutionBackwardWeights) -> None:
@@ -70,9 +82,11 @@ def of_formats(p: AdjointConvolution, algorithm: Algorithm, engine: Engine) -> P
     lanes = lanes_of(engine.isa)
     if p.groups > 1 and p.dst.dims[1] // p.groups % lanes:
         raise Refused(f"groups have {p.dst.dims[1] // p.groups} output channels, which are no whole vectors of {lanes}")
-    own = {name: own_format(tensor, lanes) for name, tensor in (("src", p.src), ("dst", p.dst))}
-    inner = planned(p.with_formats(own), algorithm, engine)
     given = {name: tensor for name, tensor in p.tensors().items() if not tensor.is_any}
+    own = {name: own_format(tensor, lanes) for name, tensor in (("src", p.src), ("dst", p.dst))}
+    p = p.with_formats(own)
+    g, panels = geometry_of(p, engine)
+    inner = with_cut(p, engine, choose(g, panels, algorithm, engine))
     return between_reorders(inner, given, engine.tuning, isa=engine.isa)
 
 
@@ -85,13 +99,9 @@ def own_format(tensor: MemoryDesc, lanes: int) -> MemoryDesc:
 
 
 def is_read(tensor: MemoryDesc, layout: ImageLayout, lanes: int) -> bool:
+    """Whether code reaches the pixels of a tile, and its vectors of channels."""
     near = sum(layout.axis_bytes) * (TAPS + max(FORMS)) <= NEAR_BYTES and layout.channel(lanes) <= NEAR_BYTES
     return near and layout.is_dense and (not tensor.inner_blocks or layout.block == lanes)
-
-
-def planned(p: AdjointConvolution, algorithm: Algorithm, engine: Engine) -> Plan:
-    g, panels = geometry_of(p, engine)
-    return with_cut(p, engine, choose(g, panels, algorithm, engine))
 
 
 def geometry_of(p: AdjointConvolution, engine: Engine) -> tuple[ConvGeometry, GradientPanels]:
