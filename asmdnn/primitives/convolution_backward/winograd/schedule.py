@@ -7,6 +7,7 @@ all frequencies, in scratch of its own that stays in L2, and adds what they make
 sums go through the chunks in one order, whatever the number of threads.
 """
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -23,15 +24,16 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.phase import Int64, Phase, View, records_of
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.winograd.cut import rows_of
-from asmdnn.primitives.convolution.winograd.tiles import WinogradTiles, make_tiles
+from asmdnn.primitives.convolution.winograd.tiles import make_tiles
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
 from asmdnn.primitives.convolution_backward.winograd.cut import ChunkSizes, GradientCut, TileChunk, chunks_of
 from asmdnn.records import dataclass, field
 from asmdnn.types import f32
 
 SOURCE, RESULT, SUMS = "transformed source", "transformed diff_dst", "sums of products"  # scratch
+Shape = tuple[tuple[int, int], tuple[int, int]]
 Records = tuple[Int64, npt.NDArray[np.int32]]  # and what each is expected to cost
 
 
@@ -79,51 +81,52 @@ def phases_of(job: GradientJob) -> list[Phase]:
 
 def transforms(job: GradientJob, chunk: TileChunk) -> Records:
     """Of the tiles of src, then of those of diff_dst: all channels of one at a time."""
-    tiles = make_tiles(job.g, job.cut.m, 0, chunk.images)
-    pieces = [sources(job, tiles, chunk), results(job, tiles, chunk)]
-    records, cycles = (np.concatenate(each) for each in zip(*pieces, strict=True))
-    return records, cycles
+    g, sizes, own, lanes = job.g, job.sizes, job.tuning.winograd, job.panels.lanes
+    tiles = make_tiles(g, job.cut.m, 0, chunk.images)
+    some, number = slice(chunk.begin, chunk.end), np.arange(chunk.tiles)
+    sources = of_tiles(
+        job,
+        SourceTransformSpec,
+        (tiles.reads_of, tiles.reads[some]),
+        (g.src, job.readable[0], sizes.source_frequency_bytes),
+        {"source": number * sizes.source_row_bytes, "src": tiles.src_bytes[some]},
+        own.source_cycles(job.cut.m, lanes) * sizes.source_vectors,
+    )
+    each = job.tuning.winograd_gradient.diff_dst_cycles * own.turns(lanes)
+    results = of_tiles(
+        job,
+        DiffDstTransformSpec,
+        ([((0, down), (0, across)) for down, across in tiles.makes_of], tiles.makes[some]),
+        (g.dst, job.readable[1], sizes.result_frequency_bytes),
+        {"weights": number * sizes.result_row_bytes, "dst": tiles.dst_bytes[some]},
+        each * sizes.result_vectors,
+    )
+    return np.concatenate((sources[0], results[0])), np.concatenate((sources[1], results[1]))
 
 
-def sources(job: GradientJob, tiles: WinogradTiles, chunk: TileChunk) -> Records:
-    g, sizes, own = job.g, job.sizes, job.tuning.winograd
-    rows, pixels = g.src.axis_bytes
+def of_tiles(
+    job: GradientJob,
+    form: type[SourceTransformSpec],
+    shapes: tuple[Sequence[Shape], Int64],
+    read: tuple[ImageLayout, int, int],
+    columns: dict[str, Int64],
+    cycles: int,
+) -> Records:
+    """Of one tensor.  shapes: the (begin, end) of rows and of columns that tiles may have, and which each tile has.
+    read: where pixels lie, channels that are read, and from a frequency to the next one what is written."""
+    (layout, channels, frequency_bytes), (every, own) = read, shapes
+    row_bytes, pixel_bytes = layout.axis_bytes
     numbers = [
         job.number(
-            SourceTransformSpec(
-                isa=job.isa, m=job.cut.m, rows=down, cols=across, row_bytes=rows, pixel_bytes=pixels,
-                channels=job.readable[0], vector_bytes=g.src.channel(job.panels.lanes),
-                frequency_bytes=sizes.source_frequency_bytes,
+            form(
+                isa=job.isa, m=job.cut.m, rows=rows, cols=cols, row_bytes=row_bytes, pixel_bytes=pixel_bytes,
+                channels=channels, vector_bytes=layout.channel(job.panels.lanes), frequency_bytes=frequency_bytes,
             )
         )
-        for down, across in tiles.reads_of
+        for rows, cols in every
     ]  # fmt: skip
-    some = slice(chunk.begin, chunk.end)
-    columns = {"source": np.arange(chunk.tiles) * sizes.source_row_bytes, "src": tiles.src_bytes[some]}
-    cycles = job.call_cycles + own.source_cycles(job.cut.m, job.panels.lanes) * sizes.source_vectors
-    kernel = np.array(numbers)[tiles.reads[some]]
-    return records_of(ARGUMENTS, columns, kernel), np.full(chunk.tiles, cycles, np.int32)
-
-
-def results(job: GradientJob, tiles: WinogradTiles, chunk: TileChunk) -> Records:
-    g, sizes, own = job.g, job.sizes, job.tuning.winograd
-    rows, pixels = g.dst.axis_bytes
-    numbers = [
-        job.number(
-            DiffDstTransformSpec(
-                isa=job.isa, m=job.cut.m, rows=(0, down), cols=(0, across), row_bytes=rows, pixel_bytes=pixels,
-                channels=job.readable[1], vector_bytes=g.dst.channel(job.panels.lanes),
-                frequency_bytes=sizes.result_frequency_bytes,
-            )
-        )
-        for down, across in tiles.makes_of
-    ]  # fmt: skip
-    some = slice(chunk.begin, chunk.end)
-    columns = {"weights": np.arange(chunk.tiles) * sizes.result_row_bytes, "dst": tiles.dst_bytes[some]}
-    each = job.tuning.winograd_gradient.diff_dst_cycles * own.turns(job.panels.lanes)
-    cycles = job.call_cycles + each * sizes.result_vectors
-    kernel = np.array(numbers)[tiles.makes[some]]
-    return records_of(ARGUMENTS, columns, kernel), np.full(chunk.tiles, cycles, np.int32)
+    kernel = np.array(numbers)[own]
+    return records_of(ARGUMENTS, columns, kernel), np.full(len(own), job.call_cycles + cycles, np.int32)
 
 
 def units(job: GradientJob, tiles: int, accumulate: bool) -> tuple[Records, Int64]:
