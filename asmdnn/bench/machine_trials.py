@@ -60,6 +60,7 @@ _PRODUCTS: Final = "--matmul 256x3072:3072x768 1024x1024:1024x1024"
 _LARGE_DST: Final = "--matmul 384x64:64x3072 1000x192:192x1536 2000x16:16x2000 300x256:256x2048"
 _LARGE_SRC: Final = "--matmul 3136x1280:1280x16 4096x576:576x32 4096x576:576x128 600x1000:1000x10"
 _PLAIN: Final = "--matmul --stag=ab --wtag=ab 16x1024:1024x1024 16x3072:3072x768 32x1024:1024x4096 64x1024:1024x1024"
+_PAGES_APART: Final = "--matmul 10x1024:1024x400 16x1024:1024x1024 64x3072:3072x768 256x1024:1024x1024 --wtag=ab 160x1024:1024x1024"
 _FEW_ROWS: Final = "--matmul --stag=ab --wtag=ab 1x400:400x400 2x1000:1000x500 4x1000:1000x600 4x512:512x512"
 _BLOCK_ROWS: Final = "--matmul --stag=ab --wtag=ab 160x1024:1024x1024 256x2048:2048x1024 200x1024:1024x1024"
 _ONE_ROW: Final = "--ip --dir=FWD_I mb1ic2048oc4096 mb1ic4096oc2048"
@@ -122,6 +123,8 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "products.few_tiles_elements": _trial(_FEW_ROWS),
         "products.block_rows": _trial(_BLOCK_ROWS),
         "products.alias_plain_rows": _trial(_PLAIN),
+        "products.alias_rows": _trial(_PAGES_APART),
+        "products.panel_lines": _trial(_PAGES_APART),
         "products.columns_depth": _trial(_PLAIN),
         "products.memory_stream_bytes": _trial(_ONE_ROW),
         "winograd.memory_overlapped": _trial(_WINOGRAD),

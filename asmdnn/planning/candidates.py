@@ -59,6 +59,8 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "products.few_tiles_elements": (ByDistance(1 << 20, 1 << 16, 1), ByDistance(1 << 20, 640 << 10, 1)),
         "products.block_rows": (ByDistance(256, 256, 128), ByDistance(256, 256, 256)),
         "products.alias_plain_rows": (16, 17),
+        "products.alias_rows": (16, 1 << 30),
+        "products.panel_lines": (6, 8, 10),
         "products.columns_depth": (64, 128),
         "products.memory_stream_bytes": (256, 1024),
         "winograd.memory_overlapped": (False, True),

@@ -110,6 +110,7 @@ class ProductTuning:
     streamed_depth: int = 16  # with more also if dst is written past the caches
     outer_bytes: int = 16 << 10  # of weights, which each row of dst reads from L1 again
     set_lines: int = 6  # lines of src, or of weights, in a set of L1, which has 8 and takes others besides
+    panel_lines: int = 6  # and of src where tiles read panels
     few_rows: int = 16  # read aliasing operands of outer products so seldom that no copy pays
     outer_cycles: int = 20_000  # of a call
     many_blocks: int = 1 << 5  # written out

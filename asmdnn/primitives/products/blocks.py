@@ -60,16 +60,16 @@ def most_rows(p: Product, tuning: ProductTuning) -> int:
     few = p.m <= tuning.alias_once and (isinstance(p.weights, Panels) or p.k * p.n <= tuning.far_elements)
     if few or not p.src.row_bytes or not p.src.is_dense or src_needs_pack(p, tuning):
         return p.m
-    return lines_that_stay(p.src.row_bytes, tuning.set_lines)
+    return lines_that_stay(p.src.row_bytes, tuning.panel_lines if isinstance(p.weights, Panels) else tuning.set_lines)
 
 
-def src_needs_pack(p: Product, tuning: ProductTuning) -> bool:
+def src_needs_pack(p: Product, tuning: ProductTuning, *, panels: bool = False) -> bool:
     """Whether reading src in place costs more than a copy: the elements of a row are strided and read often, or all
-    rows of a tile share the sets of L1 and are read more often still."""
+    rows of a tile share the sets of L1 and are read more often still.  panels: which plain weights are packed into."""
     strided = p.src.is_strided and p.k > tuning.strided_depth and p.n >= tuning.strided_columns
     alias = p.src.is_dense and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
     size = p.src.element_bytes * p.m * p.k * prod(p.batch)
-    rows = tuning.alias_plain_rows if isinstance(p.weights, Matrix) else tuning.alias_rows
+    rows = tuning.alias_rows if panels or isinstance(p.weights, Panels) else tuning.alias_plain_rows
     often = p.m >= rows and p.n >= tuning.alias_columns
     return strided or (alias and often and size <= tuning.alias_copy_bytes)
 

@@ -69,7 +69,7 @@ def longest_range(p: Product, target: Target) -> int:
 
 def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     """The phases of a product with plain weights."""
-    p, tuning = with_near_src(assembly, p), target.products
+    p, tuning = with_near_src(assembly, p, panels=True), target.products
     width = panel_columns(p.n, target.lanes)
     p = replace(p, adds_up=p.adds_up and p.k <= longest_range(p, target))
     whole = p.adds_up or not holds_sums(p, target)

@@ -84,9 +84,9 @@ def with_dense_operands(assembly: Assembly, p: Product) -> Product:
     return replace(p, post_op_operands=tuple(dense))
 
 
-def with_near_src(assembly: Assembly, p: Product) -> Product:
-    """The product with a copy of src, where reading it in place costs more."""
-    if not src_needs_pack(p, assembly.tuning.products):
+def with_near_src(assembly: Assembly, p: Product, *, panels: bool = False) -> Product:
+    """The product with a copy of src, where reading it in place costs more.  panels: as of src_needs_pack()."""
+    if not src_needs_pack(p, assembly.tuning.products, panels=panels):
         return p
     copy = dense_copy(assembly, p, elements_of(p.src), p.depth, ("src", "pack_src"))
     return replace(p, src=copy.in_groups(p.src.group))
