@@ -35,5 +35,6 @@ def add_copying_tiles(assembly: Assembly, p: Product, target: Target) -> Matrix:
     copy = copy.in_groups(p.src.group)
     width = choose_block(p, target).vectors * target.lanes
     assembly.add(schedule(replace(p.columns(0, width), packed=copy), target), "copying_tiles")
-    assembly.add(schedule(replace(p.columns(width, p.n), src=copy), target), "tiles")
+    rest = replace(p.columns(min(width, p.n), p.n), src=copy)  # none where a group of columns is a panel
+    assembly.add(schedule(rest, target) if rest.n else (), "tiles")
     return copy

@@ -82,11 +82,11 @@ def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
     copies = copies_src(p, target)  # all columns: those of a group alone may be too few for that
     if not copies:
         p = with_near_src(assembly, p)
-    at_once, near = choose_splits(p, target) > 1 or bool(p.batch), None
+    at_once, near, rows = choose_splits(p, target) > 1 or bool(p.batch), None, 0
     for part, columns in groups(assembly, p, target, at_once):
         packing = replace(part, packed=columns)
-        sizes = runs_of(p.m, choose_block(packing, target).rows)
-        first = packing.rows(0, sizes[0][0])
+        rows = rows or packing_rows(packing, target)  # of all groups, as the copy of src starts below them
+        first = packing.rows(0, rows)
         assembly.add(schedule(first, target, one_range=True), "packing_tiles")
         if first.m == p.m:
             continue
@@ -96,6 +96,12 @@ def add_packing_tiles(assembly: Assembly, p: Product, target: Target) -> None:
         else:
             assembly.add(schedule(replace(rest, src=near or rest.src), target))
     assembly.add((), "tiles")
+
+
+def packing_rows(packing: Product, target: Target) -> int:
+    """So many rows are one tile, which packs: alone, rows of src may share the sets of L1 that a copy would spread."""
+    most = runs_of(packing.m, choose_block(packing, target).rows)[0][0]
+    return min(most, choose_block(packing.rows(0, most), target).rows)
 
 
 def check_split(p: Product, target: Target) -> None:
