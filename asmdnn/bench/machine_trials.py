@@ -65,6 +65,7 @@ _PAGES_APART: Final = (
 )
 _FEW_ROWS: Final = "--matmul --stag=ab --wtag=ab 1x400:400x400 2x1000:1000x500 4x1000:1000x600 4x512:512x512"
 _BLOCK_ROWS: Final = "--matmul --stag=ab --wtag=ab 160x1024:1024x1024 256x2048:2048x1024 200x1024:1024x1024"
+_SPREAD: Final = "--matmul --stag=ab --wtag=ab 64x1000:1000x1000 80x1280:1280x1500 160x2048:2048x1000 200x900:900x900"
 _ONE_ROW: Final = "--ip --dir=FWD_I mb1ic2048oc4096 mb1ic4096oc2048"
 _WINOGRAD: Final = "--conv --alg=auto --dir=FWD_I mb1ic512ih14oc512oh14kh3ph1 mb1ic64ih56oc64oh56kh3ph1"
 _WINOGRAD_GROUPS: Final = (
@@ -124,6 +125,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "products.tiles_elements": _trial(_FEW_ROWS),
         "products.few_tiles_elements": _trial(_FEW_ROWS),
         "products.block_rows": _trial(_BLOCK_ROWS),
+        "products.block_tiles": _trial(_SPREAD),
         "products.alias_plain_rows": _trial(_PLAIN),
         "products.alias_rows": _trial(_PAGES_APART),
         "products.panel_lines": _trial(_PAGES_APART),

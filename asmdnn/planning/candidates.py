@@ -57,6 +57,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
             ByDistance(170_000, 1 << 16, 1),
         ),
         "products.few_tiles_elements": (ByDistance(1 << 20, 1 << 16, 1), ByDistance(1 << 20, 640 << 10, 1)),
+        "products.block_tiles": (ByDistance(5, 2, 2), ByDistance(99, 2, 2)),
         "products.block_rows": (ByDistance(256, 256, 128), ByDistance(256, 256, 256)),
         "products.alias_plain_rows": (16, 17),
         "products.alias_rows": (16, 1 << 30),

@@ -77,6 +77,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"pack_tiles": ByDistance(3, 3, 3)}, matmul(40, 300, 100)),
     ("products", {"few_tiles_elements": ByDistance(1, 1, 1)}, matmul(2, 128, 200)),
     ("products", {"block_rows": ByDistance(64, 64, 64)}, matmul(70, 400, 1024)),
+    ("products", {"block_tiles": ByDistance(99, 2, 2)}, matmul(70, 400, 1000)),
     ("products", {"dot_depth": 32}, matmul(40, 16, 1)),
     ("products", {"outer_depth": 2}, matmul(40, 4, 200)),
     ("products", {"split_cycles": 10}, matmul(4, 512, 32)),
