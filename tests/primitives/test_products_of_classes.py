@@ -6,6 +6,8 @@ groups of columns by the size of L2.  All of that differs between classes, and m
 
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import pytest
@@ -20,49 +22,74 @@ DEPTHS = (64, 100, 512, 768, 1000, 1024, 2048, 3072)
 COLUMNS = (10, 40, 200, 488, 512, 600, 1000, 1024, 1280)
 L2_BYTES = (256 << 10, 512 << 10, 1 << 20, 2 << 20)
 MOST_ELEMENTS = 3 << 20  # of an operand: the check of a plan lists what is written
-EXECUTED = (
-    # The last group of columns has so few that alone it would copy no src: a first tile of 6 rows instead of 14.
-    ("zen4", 1 << 20, (300, 2048, 1000), "ab"),
-    ("skylake_sp", 1 << 20, (400, 2048, 520), "ab"),
-    ("zen3", 1 << 20, (513, 2048, 512), "ab"),
-    ("sapphire_rapids", 256 << 10, (700, 3072, 600), "ab"),  # a group of columns is a panel
-    ("zen4", 1 << 20, (64, 1024, 600), "any"),
-)
 
 
-def sample(seed: int, count: int) -> Iterator[tuple[str, str, int, tuple[int, int, int], str, str, dnn.DataType]]:
-    """Classes, levels, sizes of L2, dims, formats of src and weights, types."""
+@dataclass(frozen=True)
+class Asked:
+    """A product of (batch,) m x k and k x n, for a level of a class."""
+
+    machine: str
+    isa: str
+    l2_bytes: int
+    dims: tuple[int, int, int]
+    src: str = "ab"
+    weights: str = "ab"
+    dtype: dnn.DataType = dnn.f32
+    batch: tuple[int, ...] = ()
+
+    @property
+    def elements(self) -> int:
+        m, k, n = self.dims
+        return prod(self.batch) * max(m * k, k * n)
+
+    def plan(self) -> dnn.PrimitiveDesc:
+        (m, k, n), b = self.dims, self.batch
+        engine = dnn.Engine(isa=self.isa, machine=self.machine, threads=1, l2_bytes=self.l2_bytes)
+        tags = [{"ab": "abc", "ba": "acb"}.get(tag, tag) if b else tag for tag in (self.src, self.weights, "ab")]
+        given = dnn.MemoryDesc((*b, m, k), self.dtype, tags[0]), dnn.MemoryDesc((*b, k, n), self.dtype, tags[1])
+        sums = dnn.s32 if self.dtype == dnn.s8 else dnn.f32
+        return dnn.primitive_desc(dnn.MatMul(*given, dnn.MemoryDesc((*b, m, n), sums, tags[2])), engine=engine)
+
+
+def sample(seed: int, count: int) -> Iterator[Asked]:
     seeded = random.Random(seed)
     while count:
         machine = seeded.choice(sorted(MACHINES))
-        isa = seeded.choice(MACHINES[machine].isas).name
-        dims = seeded.choice(ROWS), seeded.choice(DEPTHS), seeded.choice(COLUMNS)
-        tags = seeded.choice(("ab", "ab", "ba")), seeded.choice(("ab", "ab", "any", "ba"))
-        dtype = seeded.choice((dnn.f32, dnn.f32, dnn.bf16))
-        if max(dims[0] * dims[1], dims[1] * dims[2]) <= MOST_ELEMENTS:
-            yield machine, isa, seeded.choice(L2_BYTES), dims, *tags, dtype
+        asked = Asked(
+            machine=machine,
+            isa=seeded.choice(MACHINES[machine].isas).name,
+            l2_bytes=seeded.choice(L2_BYTES),
+            dims=(seeded.choice(ROWS), seeded.choice(DEPTHS), seeded.choice(COLUMNS)),
+            src=seeded.choice(("ab", "ab", "ba")),
+            weights=seeded.choice(("ab", "ab", "any", "ba")),
+            dtype=seeded.choice((dnn.f32, dnn.f32, dnn.bf16, dnn.s8)),
+            batch=seeded.choice(((), (), (), (3,), (12,))),
+        )
+        if asked.elements <= MOST_ELEMENTS:
+            yield asked
             count -= 1
-
-
-def planned(
-    machine: str, isa: str, l2_bytes: int, dims: tuple[int, int, int], tags: tuple[str, str], dtype: dnn.DataType
-) -> dnn.PrimitiveDesc:
-    (m, k, n), (src, weights) = dims, tags
-    engine = dnn.Engine(isa=isa, machine=machine, threads=1, l2_bytes=l2_bytes)
-    operands = dnn.MemoryDesc((m, k), dtype, src), dnn.MemoryDesc((k, n), dtype, weights)
-    return dnn.primitive_desc(dnn.MatMul(*operands, dnn.MemoryDesc((m, n), dnn.f32, "ab")), engine=engine)
 
 
 def check(seed: int, count: int) -> None:
     ways = set()
-    for machine, isa, l2_bytes, dims, src, weights, dtype in sample(seed, count):
-        pd = planned(machine, isa, l2_bytes, dims, (src, weights), dtype)
+    for asked in sample(seed, count):
+        pd = asked.plan()
         ways.add(pd.implementation.partition(":")[0])
         try:
             pd.plan.check()
         except PlanError as error:
-            pytest.fail(f"{machine} {isa} {l2_bytes} {dims} {src} {weights} {dtype}: {pd.implementation}: {error}")
+            pytest.fail(f"{asked}: {pd.implementation}: {error}")
     assert len(ways) >= 6, ways
+
+
+EXECUTED = (
+    # The last group of columns has so few that alone it would copy no src: a first tile of 6 rows instead of 14.
+    Asked("zen4", "avx512_core", 1 << 20, (300, 2048, 1000)),
+    Asked("skylake_sp", "avx512_core", 1 << 20, (400, 2048, 520)),
+    Asked("zen3", "avx512_core", 1 << 20, (513, 2048, 512)),
+    Asked("sapphire_rapids", "avx512_core", 256 << 10, (700, 3072, 600)),  # a group of columns is a panel
+    Asked("zen4", "avx512_core", 1 << 20, (64, 1024, 600), weights="any"),
+)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -77,15 +104,20 @@ def test_many_plans_are_proven(seed: int) -> None:
 
 
 @pytest.mark.isa("avx512_core")
-@pytest.mark.parametrize(("machine", "l2_bytes", "dims", "weights"), EXECUTED)
-def test_groups_of_columns_share_one_copy_of_src(
-    machine: str, l2_bytes: int, dims: tuple[int, int, int], weights: str
-) -> None:
-    m, k, n = dims
-    pd = planned(machine, "avx512_core", l2_bytes, dims, ("ab", weights), dnn.f32)
+@pytest.mark.parametrize("asked", EXECUTED, ids=lambda asked: f"{asked.machine}-{asked.dims}")
+def test_groups_of_columns_share_one_copy_of_src(asked: Asked) -> None:
+    m, k, n = asked.dims
+    pd = asked.plan()
     pd.plan.check()
     rng = np.random.default_rng(7)
     a, b = rng.integers(-3, 4, (m, k)).astype(np.float32), rng.integers(-3, 4, (k, n)).astype(np.float32)
     given = {"src": holding(pd.src_desc, a), "weights": holding(pd.weights_desc, b), "dst": dnn.Memory(pd.dst_desc)}
     dnn.Primitive(pd).execute(**given)
     np.testing.assert_array_equal(read(given["dst"]), a @ b, pd.implementation)
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core", "avx512_core_vnni"])
+def test_matrices_that_pack_share_what_starts_their_sums(isa: str) -> None:
+    pd = Asked("zen4", isa, 1 << 20, (5, 100, 1000), weights="ab", dtype=dnn.s8, batch=(12,)).plan()
+    pd.plan.check()
+    assert "one_by_one+pack_blocks" in pd.implementation

@@ -111,8 +111,8 @@ class Product:
 
     @property
     def first_matrix(self) -> "Product":
-        """That of the batch."""
-        return self._with_batch((), dict.fromkeys(self.operands(), ()))
+        """That of the batch.  Its start of sums is one of those that a phase in front of all matrices writes."""
+        return replace(self._with_batch((), dict.fromkeys(self.operands(), ())), adds_up=False)
 
     def _rows_from_batch(self) -> "Product":
         if not self.batch or self.weights.batch_bytes[-1]:
