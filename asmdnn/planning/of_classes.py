@@ -141,8 +141,8 @@ ZEN4: Final = Tuning(
         # 1.1 to 1.46x; 48 would be 0.93 to 1.08x, 64 0.8 to 1.0x.  Packing tiles would be 0.7 to 1.0x.
         block_least_rows=48,
         pack_tiles=ByDistance(16, 8, 8),
-        # Weights whose lines share no sets of L1 are read where they lie, or packed by the first tiles that read them: 64
-        # to 200 rows times 1000x1000, 1280x1500, 2048x1000 1.02 to 1.10x, two threads 1.05 to 1.19x.
+        # Weights whose lines share no sets of L1 are read where they lie, or the first tiles pack them: 64 to 200 rows
+        # times 1000x1000, 1280x1500, 2048x1000 1.02 to 1.10x, two threads 1.05 to 1.19x.
         block_tiles=ByDistance(99, 2, 2),
         block_rows=ByDistance(256, 256, 256),  # 160 to 256 rows times 1024x1024 1.04 to 1.09x, others 0.98 to 1.05x
         # With lines of dst prefetched f32 of k 64 to 512 1.05 to 1.31x, u8 to f32 1.1 to 1.9x, bf16 1.0 to 1.1x; 44
