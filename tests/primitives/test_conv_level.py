@@ -1,5 +1,7 @@
 """Direct convolutions whose channels would half fill the last wide vector take narrow ones, where these cost less."""
 
+from dataclasses import replace
+
 import pytest
 
 import asmdnn as dnn
@@ -94,3 +96,24 @@ def test_tensors_of_another_type_stay_wide() -> None:
 def replace_channels(x: dnn.MemoryDesc, channels: int) -> dnn.MemoryDesc:
     images, _, *pixels = x.dims
     return dnn.MemoryDesc((images, channels, *pixels), x.dtype, "axb")
+
+
+WINOGRAD = {
+    "mb1ic64ih28oc8oh28kh3ph1 any any bias relu any": "winograd:avx2",
+    "mb1ic24ih28oc24oh28kh3ph1 nhwc nhwc - - any": "winograd:avx2",
+    "g8mb1ic64ih28oc64oh28kh3ph1 any any - - any": "winograd:avx2",  # wide ones would compute it as rows
+    "g3mb1ic72ih28oc72oh28kh3ph1 any any - - any": "winograd:avx2",
+    "mb1ic24ih28oc24oh28kh3ph1 nChw16c nChw16c - - any": "winograd:avx512_core",  # blocks of wide vectors
+    "mb1ic64ih28oc64oh28kh3ph1 any any - - any": "winograd:avx512_core",
+}
+
+
+@pytest.mark.parametrize(("line", "name"), WINOGRAD.items(), ids=str)
+def test_vectors_of_winograds_algorithm(line: str, name: str) -> None:
+    case = case_of(line)
+    desc = replace(case.desc(), algorithm="auto")
+    engine = dnn.Engine(isa=WIDE, threads=1, l2_bytes=1 << 20, machine="zen4")
+    pd = proved_desc(desc, case.attr(), engine)
+    assert pd.implementation == name
+    level = {spec.isa for phase in pd.plan.phases for spec in phase.kernels}
+    assert level == {name.partition(":")[2]}

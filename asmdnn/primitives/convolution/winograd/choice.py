@@ -1,6 +1,7 @@
 """Which cut is expected to be the fastest, and whether direct convolution is faster."""
 
 from collections.abc import Collection
+from math import inf
 
 from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
@@ -16,12 +17,28 @@ from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles
 from asmdnn.primitives.convolution.winograd.cut import Form, WinogradCut, candidates, rows_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import MULTIPLIED, fast_pairs
-from asmdnn.records import replace
+from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm
 
 
-def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: Engine, packs: bool) -> WinogradCut:
-    """The best cut; with `auto` Refused if direct convolution is expected to be faster.
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The best cut and what it is expected to take, in cycles, as direct convolution is: more than any if it is not to
+    be compared with."""
+
+    cut: WinogradCut
+    cycles: float
+    direct_cycles: float = inf
+
+    def check(self) -> None:
+        """Raise Refused if direct convolution is expected to be faster."""
+        if self.direct_cycles <= self.cycles:
+            expected = f"{self.cycles:.0f} cycles, direct convolution {self.direct_cycles:.0f}"
+            raise Refused(f"{self.cut} is expected to take {expected}")
+
+
+def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: Engine, packs: bool) -> Choice:
+    """The best cut, with `auto` beside direct convolution.
 
     packs: the weights are transformed with every call.  Depends on shapes and caches alone, never on the threads.
     """
@@ -31,8 +48,11 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     forms, widths = forms_of(g, engine), tuple(rows_of(isa))
     if engine.any_batch and g.mb > 1:  # the form, and whether one is taken, are those of an image alone
         alone = choose(replace(g, mb=1), algorithm, weights, engine, packs)
-        forms, algorithm = ((alone.m, alone.types),), Algorithm.convolution_winograd
+        alone.check()
+        forms, algorithm = ((alone.cut.m, alone.cut.types),), Algorithm.convolution_winograd
     if isinstance(weights, WinogradDesc):
+        if weights.panel not in (width * lanes for width in widths):
+            raise Refused(f"weights are in panels of {weights.panel}, {isa} multiplies by {widths} times {lanes}")
         forms, widths = ((weights.m, MULTIPLIED[weights.dtype]),), (weights.panel // lanes,)
     cuts = list(candidates(g, isa, forms, usable(widths, -(-g.oc // lanes))))
     cost = {
@@ -40,14 +60,18 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     }
     best = min(cost, key=lambda cut: (cost[cut], -cut.vectors))  # of equal ones wider panels: longer runs of weights
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
-        other = direct_cycles(g, isa, tuning)
-        if g.oc <= MOST_OUTPUTS and g.groups == 1:
-            tiles = few_outputs.choose_tiles(g, lanes, tuning.convolution.strip_pixels)
-            direct = tuning.convolution.few_direct_share * few_outputs.direct_cycles([g], engine)
-            other = g.mb * min(direct, few_outputs.expected_cycles(g, tiles, engine))
-        if other <= cost[best]:
-            raise Refused(f"{best} is expected to take {cost[best]:.0f} cycles, direct convolution {other:.0f}")
-    return best
+        return Choice(best, cost[best], directly(g, engine))
+    return Choice(best, cost[best])
+
+
+def directly(g: ConvGeometry, engine: Engine) -> float:
+    """The cycles of the fastest other algorithm."""
+    tuning = engine.tuning
+    if g.oc > MOST_OUTPUTS or g.groups > 1:
+        return direct_cycles(g, engine.isa, tuning)
+    tiles = few_outputs.choose_tiles(g, lanes_of(engine.isa), tuning.convolution.strip_pixels)
+    direct = tuning.convolution.few_direct_share * few_outputs.direct_cycles([g], engine)
+    return g.mb * min(direct, few_outputs.expected_cycles(g, tiles, engine))
 
 
 def forms_of(g: ConvGeometry, engine: Engine) -> tuple[Form, ...]:

@@ -6,7 +6,7 @@ from functools import partial, wraps
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.isa.dot import F32
-from asmdnn.isa.vectors import lanes_of
+from asmdnn.isa.vectors import NARROWEST, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.phase import NOTHING, Phase, Repeat, View, flushing
@@ -17,13 +17,14 @@ from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.direct import channels_of_dst, make_geometry, resolve_activations, scaled_dims
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
+from asmdnn.primitives.convolution.level import may_be_narrow
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.tile_refusals import check_tensors
 from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_types, check_window
-from asmdnn.primitives.convolution.winograd.choice import choose
+from asmdnn.primitives.convolution.winograd.choice import Choice, choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
 from asmdnn.primitives.convolution.winograd.job import WinogradJob
 from asmdnn.primitives.convolution.winograd.schedule import (
@@ -35,11 +36,11 @@ from asmdnn.primitives.convolution.winograd.schedule import (
     sources,
 )
 from asmdnn.primitives.convolution.winograd.tiles import make_tiles
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import Answer, Planner
 from asmdnn.primitives.core.widening import level_that_rounds
 from asmdnn.primitives.reorder import copies
-from asmdnn.records import replace
+from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm, f32
 
 SOURCE, PRODUCTS = "transformed source", "products"  # scratch
@@ -97,10 +98,44 @@ PLANNERS = (
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = False) -> Plan:
     """Plan `desc`; `packs`: its weights are transformed with every call.  Raises Refused."""
-    engine = level_of(desc, engine)
+    fit = fastest(desc, level_of(desc, engine), packs)
+    return with_cut(fit.desc, attr, fit.engine, fit.g, fit.choice.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a level makes of a convolution: `desc` with formats of activations, and the best cut."""
+
+    desc: ConvolutionForward
+    g: ConvGeometry
+    engine: Engine
+    choice: Choice
+
+
+def fit(desc: ConvolutionForward, engine: Engine, packs: bool) -> Fit:
+    """With the level of the engine.  Raises Refused."""
     resolved, g = prepared(desc, engine)
-    cut = choose(g, Algorithm(desc.algorithm), desc.weights, engine, packs)
-    return with_cut(resolved, attr, engine, g, cut)
+    return Fit(resolved, g, engine, choose(g, Algorithm(desc.algorithm), desc.weights, engine, packs))
+
+
+def fastest(desc: ConvolutionForward, engine: Engine, packs: bool) -> Fit:
+    """With narrow vectors where wide ones would be half empty and are expected to take longer, as Winograd's algorithm
+    or directly.  Raises Refused."""
+    fits = []
+    for each in (engine, at_level(engine, NARROWEST)) if may_be_narrow(desc, engine) else (engine,):
+        try:
+            fits.append(fit(desc, each, packs))
+        except Refused as error:
+            reason = error
+    if not fits:
+        raise reason
+    wide, narrow = fits[0], fits[-1]
+    cost = engine.tuning.convolution.narrow_cost
+    if narrow is not wide and cost * narrow.choice.cycles < min(wide.choice.cycles, wide.choice.direct_cycles):
+        narrow.choice.check()
+        return narrow
+    wide.choice.check()
+    return wide
 
 
 def level_of(desc: ConvolutionForward, engine: Engine) -> Engine:
