@@ -50,6 +50,7 @@ MAY_IMPORT = {
     "analyze": {"types", "memory", "isa", "jit", "generators", "planning", "runtime", "primitives", "explain"},
     "bench": {
         "", "types", "environment", "definitions", "memory", "isa", "planning", "runtime", "primitives", "forests",
+        "analyze",
     },
     "setup": {"isa"},
     "ops": {"types", "memory", "jit", "runtime", "primitives"},
@@ -84,6 +85,7 @@ ONLY_FOR = {  # of a package that may be imported, the modules that may import i
     ("cli", "generators"): {"asmdnn.cli.dump_plan"},  # for the contract
     ("asm", "explain"): {"asmdnn.asm.ports"},  # for loops
     ("asm", "analyze"): {"asmdnn.asm.ports"},  # for llvm-mca
+    ("bench", "analyze"): {"asmdnn.bench.case"},  # for what plans multiply with
     ("asm", "generators"): {"asmdnn.asm.proof", "asmdnn.asm.files"},  # for the contract
 }
 BUILT_ON = {"emulator": "iced_x86"}  # who imports such a unit does it where it is used

@@ -26,7 +26,7 @@ from asmdnn.cli.guard import guarded
 from asmdnn.cli.info import cpu_brand
 from asmdnn.errors import AsmdnnError
 from asmdnn.runtime.other_work import OtherWork
-from asmdnn.runtime.peak import fma_gflops
+from asmdnn.runtime.peak import multiply_add_gflops
 from tools import filter_bank, resnet_table
 from tools.filter_bank import FAMILIES, Doubles, Floats
 
@@ -79,7 +79,7 @@ def run(engine: dnn.Engine, docs: bool) -> int:
 def header(engine: dnn.Engine, peer_version: str) -> str:
     """What the numbers below belong to."""
     versions = [f"{name} {metadata.version(name)}" for name in ("numpy", "PeachPy", "scipy", "matplotlib")]
-    peak = fma_gflops(engine.isa, engine.threads)
+    peak = multiply_add_gflops(engine.isa, threads=engine.threads)
     return (
         f"asmdnn {dnn.__version__} on {cpu_brand()}: ISA {engine.isa}, threads {engine.threads}, "
         f"measured f32 FMA peak {peak:.1f} GFLOP/s\n"

@@ -16,7 +16,7 @@ from asmdnn.bench.post_ops import joined
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.report import Record
 from asmdnn.cli.progress import Progress
-from asmdnn.runtime.peak import fma_gflops
+from asmdnn.runtime.peak import multiply_add_gflops
 
 NETWORK = "resnet_50_network"
 BUDGET_MS = 400  # a layer's measurements; all of them then take half a minute
@@ -114,7 +114,7 @@ def summary(layers: Sequence[Layer], engine: dnn.Engine, why_no_peer: str) -> st
     seconds = math.fsum(layer.record.us or 0 for layer in timed) * 1e-6
     gflops = math.fsum(layer.case.problem.flops for layer in timed) / seconds * 1e-9
     means = [geometric_mean([layer.record.gflops or 0 for layer in timed])]
-    means.append(100 * means[0] / fma_gflops(engine.isa, engine.threads))
+    means.append(100 * means[0] / multiply_add_gflops(engine.isa, threads=engine.threads))
     lines.append(f"geometric means: {means[0]:.1f} GFLOP/s, {means[1]:.0f} % of the peak")
     total = f"an image through all of them: {seconds * 1e3:.2f} ms, {gflops:.1f} GFLOP/s"
     speedups = [layer.record.speedup for layer in timed if layer.record.speedup]

@@ -1,5 +1,6 @@
 """From a primitive descriptor to its analysis."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from asmdnn.analyze import mca
@@ -67,7 +68,7 @@ def peaks_of(plan: Plan, kernels: Sequence[KernelAnalysis], roofs: Rates, again:
     peaks = {FMA: roofs.fma_gflops}
     for name, isa in levels:
         if name != FMA:
-            found = multiply_add_gflops(isa, name, again)
+            found = multiply_add_gflops(isa, name, reached=math.inf if again else 0.0)
             peaks[name] = max(peaks.get(name, 0.0), round(found, 1))
     return peaks
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import asmdnn as dnn
+from asmdnn.analyze.dots import dots_of
 from asmdnn.bench.copying import copy_call
 from asmdnn.bench.driver import AnyCase, Array, Side, Work
 from asmdnn.bench.judge import Answer, Verdict, judge
@@ -20,8 +21,8 @@ from asmdnn.bench.timing import interleaved
 from asmdnn.bench.words import Settings
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.planning.host import require_executable
+from asmdnn.planning.plan import Plan
 from asmdnn.records import replace
-from asmdnn.runtime.peak import fma_gflops
 
 # numpy does some 20 GFLOP/s in float64: above, the answer would take seconds, and the peer's result is the reference.
 LARGEST_NUMPY_FLOPS = 40e9
@@ -161,10 +162,9 @@ def _lenient(tolerance: Array | float, slack: float) -> Array | float:
     return tolerance if slack == 1 else np.maximum(tolerance, PEER_FLOOR) * slack
 
 
-def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: Side, peer: Side | None) -> Record:
+def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: Own, peer: Side | None) -> Record:
     """Medians of interleaved samples, their low percentiles, and what follows from them."""
     data = work.data(exact=work.exactness[-1])
-    isa, threads = record.isa or "", record.threads or 1
     moved = sum(array.nbytes for array in data.arrays.values()) + (data.arrays["dst"].nbytes if reads_dst else 0)
     calls: dict[str, Callable[[], object]] = {"own": own.run}
     own.write(data)
@@ -172,7 +172,7 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
         peer.write(data)
         calls["peer"] = peer.run
     if case.driver.bandwidth_bound:
-        calls["copy"] = copy_call(moved, threads)
+        calls["copy"] = copy_call(moved, record.threads or 1)
     settings = case.settings
     budget = min(settings.max_ms, FAST_MS if settings.mode == "F" else settings.max_ms)
     times = dict(zip(calls, interleaved(list(calls.values()), budget * 1e-3, settings.rounds), strict=True))
@@ -187,9 +187,7 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
         bandwidth_gbs=round(moved / seconds["own"] * 1e-9, 3),
     )
     if work.flops:
-        gflops = work.flops / seconds["own"] * 1e-9
-        peak = fma_gflops(isa, threads, reached=gflops)
-        record = replace(record, gflops=round(gflops, 3), peak_fraction=round(gflops / peak, 4))
+        record = _share(record, own.plan, work.flops / seconds["own"] * 1e-9)
     if "copy" in seconds:
         record = replace(record, copy_us=us["copy"], copy_fraction=round(seconds["copy"] / seconds["own"], 4))
     if "peer" in seconds:
@@ -197,6 +195,17 @@ def _time(record: Record, case: AnyCase, work: Work[Any], reads_dst: bool, own: 
         low_speedup = times["peer"].low / times["own"].low
         record = replace(record, low_peer_us=low_us["peer"], low_speedup=round(low_speedup, 4))
     return record
+
+
+def _share(record: Record, plan: Plan, gflops: float) -> Record:
+    """The speed, and of which peak it is how much; no share without PeachPy, which says what kernels multiply with."""
+    record = replace(record, gflops=round(gflops, 3))
+    try:
+        dots = dots_of(plan, record.isa or "")
+    except Unimplemented:
+        return record
+    peak = dots.peak_gflops(record.threads or 1, reached=gflops)
+    return replace(record, peak_fraction=round(gflops / peak, 4), peak_of=dots.name)
 
 
 def _one_line(error: Exception) -> str:

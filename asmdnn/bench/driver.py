@@ -126,7 +126,7 @@ class Driver(Generic[S, P]):
     Unimplemented for what is not built yet, InvalidArguments for what is none of the primitive's problems.
     completed: settings and problem of a case, where options change the problem.  title: what a table calls a case.
     notation: of a problem, "" for that of the example.
-    bandwidth_bound: reports say bytes and the share of a copy's speed, not operations and the share of the FMA peak.
+    bandwidth_bound: reports say bytes and the share of a copy's speed, not operations and the share of a peak.
     peers: the libraries that it can be compared with.  is_foreign: it is benchdnn's alone, and takes any option.
     options: by name, its own and the common ones, in the order of the help; describing: those in a case's words, with
     their defaults.

@@ -23,7 +23,7 @@ def any_implementation(name: str) -> bool:
 
 class Own:
     """A Side.  `in_place`: the result that shares an input's memory.  Several results come one after the other, flat.
-    internal: arguments that are neither filled nor compared.
+    internal: arguments that are neither filled nor compared.  `plan` is what runs.
 
     accepts: of an implementation's name, whether it may be taken.  Raises Unimplemented if no implementation takes the
     description, PassedOver if only others do.
@@ -41,7 +41,7 @@ class Own:
         pd = dnn.primitive_desc(desc, attr=attr, engine=engine)
         if not accepts(pd.implementation):
             pd = _accepted(desc, attr, engine, accepts)
-        self.implementation = pd.implementation
+        self.implementation, self.plan = pd.implementation, pd.plan
         self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
         self._results = [name for name in pd.plan.outputs if name not in internal]
         for result, source in in_place.items():

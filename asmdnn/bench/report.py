@@ -20,10 +20,11 @@ class Record:
     unimplemented problem, if the primitive refused it, and not the bench what it knows not to be built.
     max_error is the largest |difference| from the reference on real data, error_ratio the largest |difference| /
     tolerance.
-    bandwidth counts every argument once, and dst twice under a sum; peak_fraction is of the FMA peak measured with
-    these threads; copy_us is the time of a copy that moves as many bytes, timed in turns with the problem, and
-    copy_fraction is copy_us / us; speedup is peer_us / us.  These are medians; low_us and so on are 10th percentiles,
-    which move less on a machine with slow phases.  peer_impl is "unimplemented" where the peer refuses.
+    bandwidth counts every argument once, and dst twice under a sum; peak_fraction is of the peak, measured with these
+    threads, of the instructions that multiply, which peak_of names: FMA for f32; copy_us is the time of a copy that
+    moves as many bytes, timed in turns with the problem, and copy_fraction is copy_us / us; speedup is peer_us / us.
+    These are medians; low_us and so on are 10th percentiles, which move less on a machine with slow phases.  peer_impl
+    is "unimplemented" where the peer refuses.
     """
 
     problem: str
@@ -46,6 +47,7 @@ class Record:
     gflops: float | None = None
     bandwidth_gbs: float | None = None
     peak_fraction: float | None = None
+    peak_of: str | None = None
     copy_us: float | None = None
     copy_fraction: float | None = None
     peer: str | None = None

@@ -4,6 +4,7 @@ from functools import cache
 from time import perf_counter
 
 from asmdnn.generators.probes.peak import PeakSpec
+from asmdnn.isa.multiply_adds import FMA
 from asmdnn.isa.vectors import f32_level
 from asmdnn.jit.native import ffi
 from asmdnn.planning.host import require_executable
@@ -14,43 +15,26 @@ PASSES = 400_000
 SAMPLES = 9
 
 
-def fma_gflops(isa: str, threads: int = 1, reached: float = 0.0) -> float:
+def multiply_add_gflops(isa: str, instruction: str = FMA, threads: int = 1, reached: float = 0.0) -> float:
     """GFLOP/s that `threads` threads reach together on register-only multiply-adds; the best of 9 samples of some ms.
 
+    instruction: one of isa/multiply_adds.py, counted in operations of its own types.  isa: a level that has it.
     The best and not the median: a ceiling that other work on the machine lowers is none.  Measured once a process, and
-    again if a result has `reached` more.  Raises Unimplemented for a level that this machine cannot execute.
+    again if a result has `reached` more, which may only raise it.  Raises Unimplemented for a level that this machine
+    cannot execute.
     """
     require_executable(isa)
-    best = _best(isa, threads)
+    spec = PeakSpec(isa=f32_level(isa) if instruction == FMA else isa, instruction=instruction)
+    best = _best(spec, threads)
     if reached > best[0]:
-        best[0] = max(best[0], measured_gflops(isa, threads))
+        best[0] = max(best[0], _measured(spec, threads))
     return best[0]
 
 
 @cache
-def _best(isa: str, threads: int) -> list[float]:
+def _best(spec: PeakSpec, threads: int) -> list[float]:
     """The one number, which may rise."""
-    return [measured_gflops(isa, threads)]
-
-
-def multiply_add_gflops(isa: str, instruction: str, again: bool = False) -> float:
-    """Of one core in one of isa/multiply_adds.py, in operations of its own types; kept as the other, and `again` may
-    only raise it.  isa: a level that has it.  Raises Unimplemented for one that this machine cannot execute."""
-    require_executable(isa)
-    best = _best_of(isa, instruction)
-    if again:
-        best[0] = max(best[0], _measured(PeakSpec(isa=isa, instruction=instruction), 1))
-    return best[0]
-
-
-@cache
-def _best_of(isa: str, instruction: str) -> list[float]:
-    return [_measured(PeakSpec(isa=isa, instruction=instruction), 1)]
-
-
-def measured_gflops(isa: str, threads: int) -> float:
-    """That of FMA, measured now."""
-    return _measured(PeakSpec(isa=f32_level(isa)), threads)
+    return [_measured(spec, threads)]
 
 
 def _measured(spec: PeakSpec, threads: int) -> float:

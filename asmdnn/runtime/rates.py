@@ -23,7 +23,7 @@ from asmdnn.planning.host import require_executable
 from asmdnn.records import dataclass, fields, replace
 from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.runtime.other_work import QUIET_CPUS, OtherWork
-from asmdnn.runtime.peak import fma_gflops
+from asmdnn.runtime.peak import multiply_add_gflops
 from asmdnn.runtime.scratch import aligned_bytes
 
 FILE = "rates.json"
@@ -99,7 +99,7 @@ def measure(isa: str) -> Rates:
         cpu_name(),
         isa,
         round(clock_ghz(), 3),
-        round(fma_gflops(isa), 1),
+        round(multiply_add_gflops(isa), 1),
         *(round(bandwidth_gbs(isa, size), 1) for size in within),
     )
     return replace(found, busy_cpus=round(others.cpus, 1))

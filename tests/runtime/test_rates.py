@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from asmdnn.errors import Unimplemented
+from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.cpu import cpu_features, cpu_name
 from asmdnn.runtime import peak
 from asmdnn.runtime import rates as module
@@ -137,31 +138,23 @@ def test_load_is_kept_and_told(measured: list[str], monkeypatch: pytest.MonkeyPa
 
 
 def test_a_peak_that_a_result_exceeds_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = iter((100.0, 90.0, 120.0))
-    peak._best.cache_clear()
-    monkeypatch.setattr(peak, "measured_gflops", lambda isa, threads: next(found))
-    monkeypatch.setattr(peak, "require_executable", lambda isa: None)
-    reached = (0.0, 99.0, 101.0, 105.0, 110.0)
-    assert [peak.fma_gflops("avx2", 1, reached=r) for r in reached] == [100.0, 100.0, 100.0, 120.0, 120.0]
-    peak._best.cache_clear()
+    asked: list[tuple[str, str, int]] = []
+    found = iter((100.0, 90.0, 120.0, 50.0, 200.0))
 
-
-def test_a_peak_of_another_multiply_add_only_rises(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str]] = []
-    found = iter((100.0, 90.0, 120.0, 50.0))
-
-    def measured(spec: peak.PeakSpec, threads: int) -> float:
-        asked.append((spec.isa, spec.instruction))
+    def measured(spec: PeakSpec, threads: int) -> float:
+        asked.append((spec.isa, spec.instruction, threads))
         return next(found)
 
-    peak._best_of.cache_clear()
+    peak._best.cache_clear()
     monkeypatch.setattr(peak, "_measured", measured)
     monkeypatch.setattr(peak, "require_executable", lambda isa: None)
-    again = (False, False, True, True)
-    assert [peak.multiply_add_gflops("avx2", "VPMADDWD", again=a) for a in again] == [100.0, 100.0, 100.0, 120.0]
+    reached = (0.0, 99.0, 101.0, 105.0, 110.0)
+    peaks = [peak.multiply_add_gflops("avx2", "VPMADDWD", reached=r) for r in reached]
+    assert peaks == [100.0, 100.0, 100.0, 120.0, 120.0]
     assert peak.multiply_add_gflops("avx2", "VPMULLD") == 50.0
-    assert asked == [("avx2", "VPMADDWD")] * 3 + [("avx2", "VPMULLD")]
-    peak._best_of.cache_clear()
+    assert peak.multiply_add_gflops("avx512_core_bf16", threads=2) == 200.0
+    assert asked == [("avx2", "VPMADDWD", 1)] * 3 + [("avx2", "VPMULLD", 1), ("avx512_core", "FMA", 2)]
+    peak._best.cache_clear()
 
 
 @pytest.mark.isa("avx2")
