@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import closing
@@ -12,11 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import asmdnn as dnn
 from asmdnn.bench.case import _lenient
 from asmdnn.bench.driver import Work
 from asmdnn.bench.judge import judge
 from asmdnn.bench.options import Reader
+from asmdnn.bench.peers import onednn as onednn_module
 from asmdnn.bench.peers import onednn_library
+from asmdnn.bench.peers.onednn import OnednnPrimitive
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.planning.host import effective_isa
@@ -102,6 +106,52 @@ def test_builds_without_openmp_have_the_threads_of_the_process(
     peer.set_threads(count)
     with pytest.raises(AsmdnnError, match=f"--threads={count + 1}: .* takes a thread for each CPU"):
         peer.set_threads(count + 1)
+
+
+NEWER = ("f8_e5m2:f8_e4m3:f32", "bf16:f8_e4m3:bf16", "f32:s4:f32", "f32:u4:f32", "f32:f4_e2m1:f32", "f32:s8:f32")
+GROUPS = "--attr-scales=wei:per_ocic:f32:16x1 --attr-zero-points=wei:per_ocic:s32:16x1"
+
+
+@pytest.mark.parametrize("wtag", ["any", "ab"])
+@pytest.mark.parametrize(
+    "words",
+    [*(f"--dt={types}" for types in NEWER), f"--dt=f32:u4:f32 {GROUPS}", "--dt=f32:u4:f32 --attr-fpmath=bf16:true"],
+)
+def test_types_that_not_all_versions_have(words: str, wtag: str, peer: onednn_library.Onednn) -> None:
+    """Numpy's results, or one sentence in place of a peer: version 3.2 has none of them."""
+    try:
+        check(work("--matmul", f"--wtag={wtag}", *words.split(), "5x48:48x36"))
+    except Unimplemented as error:
+        known = (
+            "creation: unimplemented|version [0-9.]+ has no (type (f8|s4|u4|f4)_?\\w*|scales by groups|products of .*)"
+        )
+        assert re.fullmatch(f"onednn: ({known})", str(error))
+
+
+def test_types_by_the_library_s_own_names(peer: onednn_library.Onednn) -> None:
+    numbers = {"f16": 1, "bf16": 2, "f32": 3, "s32": 4, "s8": 5, "u8": 6}  # oneapi/dnnl/dnnl_common_types.h
+    assert {name: peer.data_type(name) for name in numbers} == numbers
+    with pytest.raises(Unimplemented, match=f"onednn: version {peer.version} has no type nf4"):
+        peer.data_type("nf4")
+
+
+def test_a_type_without_a_peer_is_timed_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "--matmul", "--peer=onednn", "--json=-", "--dt=f32:nf4:f32", "5x48:48x36"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["status"], record["peer_impl"]) == ("passed", "unimplemented")
+    assert re.fullmatch(r"no peer: onednn: version [0-9.]+ has no type nf4", record["reason"])
+
+
+def test_a_reorder_that_is_missing_means_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the primitive is made, and not while a run is on its way."""
+
+    def refuse(self: OnednnPrimitive, name: str, to_plain: bool) -> None:
+        raise Unimplemented(f"onednn: no reorder of {name}")
+
+    monkeypatch.setattr(OnednnPrimitive, "_reorder", refuse)
+    monkeypatch.setattr(onednn_module, "_carrier", lambda dtype: dnn.bf16)
+    with pytest.raises(Unimplemented, match="onednn: no reorder of src"):
+        work("--matmul", "5x48:48x36").peer(effective_isa().name, 1)
 
 
 @pytest.mark.parametrize("tag", ["abx", "axb", "aBx8b", "aBx16b"])

@@ -10,13 +10,13 @@ import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.peers.onednn_library import ffi, load
 from asmdnn.bench.values import decoded, joined
-from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
+from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.views import plain_strides
 from asmdnn.records import dataclass, field
+from asmdnn.types import FLOATS8
 
 # Numbers of the C interface's enums.
-DATA_TYPES = {"f16": 1, "bf16": 2, "f32": 3, "s32": 4, "s8": 5, "u8": 6}
 TAG_ANY = 1
 SRC, DST = 1, 17
 SCALES_OF, ZERO_POINTS_OF = 4096, 8192  # added to the number of the argument that they belong to
@@ -97,6 +97,9 @@ class OnednnPrimitive:
         self._memory = {name: self._attach(md, self._storage[name].address) for name, md in self.descs.items()}
         numbers = {name: tensor.argument for name, tensor in tensors.items()} | dict(internal)
         arguments = _arguments({numbers[name]: memory for name, memory in self._memory.items()})
+        for name, tensor in tensors.items():
+            if tensor.desc.is_any and _carrier(tensor.desc.dtype) != tensor.desc.dtype:
+                self._reorder(name, to_plain=name in results)  # now, while a refusal means that there is no peer
         self.run = self._peer.call(primitive, arguments)
 
     def write(self, data: Data) -> None:
@@ -107,7 +110,7 @@ class OnednnPrimitive:
                 continue
             desc = self._tensors[name].desc
             if desc.is_any:
-                self._copy(np.ascontiguousarray(data.arrays[name]), name, to_plain=False)
+                self._copy(_carried(data.arrays[name], desc.dtype), name, to_plain=False)
             else:
                 laid_out = dnn.Memory.from_numpy(data.arrays[name], desc).array
                 self._stored(name)[:] = laid_out.view(np.uint8)
@@ -124,6 +127,10 @@ class OnednnPrimitive:
         """The memory of every argument."""
         return self._storage
 
+    def type_of(self, name: str) -> dnn.DataType | None:
+        """Of an argument, if there is one of that name."""
+        return self._tensors[name].desc.dtype if name in self._tensors else None
+
     def dims_of(self, name: str) -> tuple[int, ...]:
         """Of an argument, as it was asked for."""
         return self._tensors[name].desc.dims
@@ -134,12 +141,12 @@ class OnednnPrimitive:
 
     def _result(self, name: str) -> Array:
         desc = self._tensors[name].desc
-        if desc.is_any:
-            result = np.empty(desc.dims, desc.dtype.numpy)
-            self._copy(result, name, to_plain=True)
-        else:
-            result = dnn.Memory(desc, self._stored(name), padding_is_zero=True).numpy()
-        return decoded(result, desc.dtype)
+        if not desc.is_any:
+            return decoded(dnn.Memory(desc, self._stored(name), padding_is_zero=True).numpy(), desc.dtype)
+        dtype = _carrier(desc.dtype)
+        result = np.empty(desc.dims, dtype.numpy)
+        self._copy(result, name, to_plain=True)
+        return decoded(result, dtype)
 
     def close(self) -> None:
         """Free everything in the reverse order of its creation."""
@@ -158,9 +165,7 @@ class OnednnPrimitive:
 
     def layout(self, desc: dnn.MemoryDesc) -> Any:
         """A memory descriptor: any, plain strides, or one of the blocked tags that oneDNN has."""
-        if desc.dtype.name not in DATA_TYPES:
-            raise Unimplemented(f"onednn: {desc.dtype} is not passed on")
-        lib, size, dtype = self.lib, self.dims(desc.dims), DATA_TYPES[desc.dtype.name]
+        lib, size, dtype = self.lib, self.dims(desc.dims), self._peer.data_type(desc.dtype.name)
         destroy = lib.dnnl_memory_desc_destroy
         if not desc.is_any and not desc.inner_blocks:
             strides = self.dims(plain_strides(desc) or desc.strides)
@@ -189,29 +194,39 @@ class OnednnPrimitive:
 
     def _copy(self, array: Array, name: str, to_plain: bool) -> None:
         """Reorder between `array` in plain layout and the argument `name`."""
-        lib, engine = self.lib, self.engine
-        kept = len(self._handles)
-        dtype = self._tensors[name].desc.dtype
-        plain_desc = self.layout(dnn.MemoryDesc(array.shape, dtype, LETTERS[: array.ndim]))
-        descs = (plain_desc, self.descs[name])
-        memories = (self._attach(plain_desc, array.ctypes.data), self._memory[name])
-        if to_plain:
-            descs, memories = descs[::-1], memories[::-1]
-        desc = self.own(
-            lib.dnnl_reorder_primitive_desc_create,
-            lib.dnnl_primitive_desc_destroy,
-            *(descs[0], engine, descs[1], engine, ffi.NULL),
-        )
+        lib, kept = self.lib, len(self._handles)
+        plain, desc = self._reorder(name, to_plain)
+        memories = (self._attach(plain, array.ctypes.data), self._memory[name])
+        src, dst = memories[::-1] if to_plain else memories
         primitive = self.own(lib.dnnl_primitive_create, lib.dnnl_primitive_destroy, desc)
-        arguments = _arguments({SRC: memories[0], DST: memories[1]})
+        arguments = _arguments({SRC: src, DST: dst})
         self._peer.check(lib.dnnl_primitive_execute(primitive, self._peer.stream, 2, arguments), f"reorder of {name}")
         self._peer.check(lib.dnnl_stream_wait(self._peer.stream), f"reorder of {name}")
         self._free_from(kept)
+
+    def _reorder(self, name: str, to_plain: bool) -> tuple[Any, Any]:
+        """Descriptors of the argument in plain layout, and of the reorder.  Raises Unimplemented if there is none."""
+        lib, engine, desc = self.lib, self.engine, self._tensors[name].desc
+        plain = self.layout(dnn.MemoryDesc(desc.dims, _carrier(desc.dtype), LETTERS[: desc.ndims]))
+        src, dst = (self.descs[name], plain) if to_plain else (plain, self.descs[name])
+        destroy = lib.dnnl_primitive_desc_destroy
+        ends = (src, engine, dst, engine, ffi.NULL)
+        return plain, self.own(lib.dnnl_reorder_primitive_desc_create, destroy, *ends)
 
     def _free_from(self, kept: int) -> None:
         while len(self._handles) > kept:
             destroy, handle = self._handles.pop()
             destroy(handle)
+
+
+def _carrier(dtype: dnn.DataType) -> dnn.DataType:
+    """What elements are copied as: oneDNN reorders fewer than a byte, and floats of one, from and to f32 alone."""
+    return dnn.f32 if dtype.in_a_byte > 1 or dtype in FLOATS8 else dtype
+
+
+def _carried(array: Array, dtype: dnn.DataType) -> Array:
+    found = array if _carrier(dtype) == dtype else decoded(array, dtype).astype(np.float32)
+    return np.ascontiguousarray(found)
 
 
 def _arguments(memories: dict[int, Any]) -> Any:

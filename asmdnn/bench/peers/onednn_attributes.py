@@ -13,13 +13,15 @@ from asmdnn.bench.peers.onednn_numbers import BINARY, ELTWISE
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.attributes.words import mask_of
+from asmdnn.types import FLOATS, INTEGERS8
 
 ARGUMENTS = {"src": SRC, "weights": 33, "dst": DST}
 MULTIPLE_POST_OP = 32768  # DNNL_ARG_ATTR_MULTIPLE_POST_OP(i) is (i + 1) times that
 SRC_1, WEIGHTS, BIAS = 2, 33, 41
 DEPTHWISE = 16384  # DNNL_ARG_ATTR_POST_OP_DW, added to the number of its weights and of its bias
 EVERY_KIND = ("sum", "eltwise", "binary", "prelu", "dw")
-F32 = 3  # DATA_TYPES' number
+F32 = 3  # the data type
+WIDENED = (*INTEGERS8, dnn.s4, dnn.u4)  # integers that floats are multiplied by
 FPMATH_MODES = ("strict", "bf16", "f16", "any", "tf32")  # in the order of its numbers
 ACCUMULATION_MODES = ("strict", "relaxed", "any", "s32", "f32", "f16")
 UNDEFINED_TYPE = 0  # of a sum: dst's own
@@ -61,8 +63,6 @@ def attributes(
     kinds: the post-ops that oneDNN documents for a primitive; it takes others, and ignores them.  numbers: of the
     arguments that can have scales.
     """
-    if attr.groups:
-        raise Unimplemented("onednn: scales and zero points by groups are not passed on")
     lib, check = peer.lib, load().check
     handle = peer.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
     chain = peer.own(lib.dnnl_post_ops_create, lib.dnnl_post_ops_destroy)
@@ -71,28 +71,46 @@ def attributes(
             raise Unimplemented(f"onednn: this primitive has no post-op {op.kind}")
         check(_append(peer, chain, i, op), f"post-op {op.kind}")
     check(lib.dnnl_primitive_attr_set_post_ops(handle, chain), "post-ops")
-    for name, mask in attr.scales:
-        check(lib.dnnl_primitive_attr_set_scales_mask(handle, numbers[name], mask), "scales")
-    for name, mask in attr.zero_points:
-        check(lib.dnnl_primitive_attr_set_zero_points_mask(handle, numbers[name], mask), "zero points")
+    set_quantities(peer, handle, attr, numbers)
     set_modes(peer, handle, attr)
     return handle
+
+
+def set_quantities(peer: OnednnPrimitive, handle: Any, attr: dnn.Attr, numbers: Mapping[str, int]) -> None:
+    """Which scales and zero points there are.  Raises Unimplemented for groups in a version that has none."""
+    groups = dict(attr.groups)
+    for kind, masks, dtype in (("scales", attr.scales, "f32"), ("zero_points", attr.zero_points, "s32")):
+        for name, mask in masks:
+            if name not in groups:
+                set_mask = getattr(peer.lib, f"dnnl_primitive_attr_set_{kind}_mask")
+                load().check(set_mask(handle, numbers[name], mask), kind)
+                continue
+            set_groups = added_later(peer, f"dnnl_primitive_attr_set_{kind}", f"{kind} by groups")
+            sizes = (len(groups[name]), peer.dims(groups[name]), load().data_type(dtype))
+            load().check(set_groups(handle, numbers[name], mask, *sizes), f"{kind} by groups")
+
+
+def added_later(peer: OnednnPrimitive, function: str, what: str) -> Any:
+    """A function that not all of version 3 have.  Raises Unimplemented where it is missing."""
+    try:
+        return getattr(peer.lib, function)
+    except AttributeError:
+        raise Unimplemented(f"onednn: version {load().version} has no {what}") from None
 
 
 def set_modes(peer: OnednnPrimitive, handle: Any, attr: dnn.Attr) -> None:
     """What oneDNN may round and sum in.  Raises Unimplemented for a mode that it has not."""
     if attr.fpmath_mode not in FPMATH_MODES:
         raise Unimplemented(f"onednn: there is no fpmath mode {attr.fpmath_mode}")
-    number = FPMATH_MODES.index(attr.fpmath_mode)
-    load().check(peer.lib.dnnl_primitive_attr_set_fpmath_mode(handle, number), "fpmath mode")
-    if attr.accumulation_mode == "strict":
-        return
-    try:
-        set_accumulation = peer.lib.dnnl_primitive_attr_set_accumulation_mode
-    except AttributeError:
-        raise Unimplemented("onednn: versions before 3.4 have no accumulation mode") from None
-    number = ACCUMULATION_MODES.index(attr.accumulation_mode)
-    load().check(set_accumulation(handle, number), "accumulation mode")
+    mode = FPMATH_MODES.index(attr.fpmath_mode)
+    if peer.type_of("src") in FLOATS and peer.type_of("weights") in WIDENED:
+        set_mode = added_later(peer, "dnnl_primitive_attr_set_fpmath_mode_v2", "products of floats by integers")
+        load().check(set_mode(handle, mode, True), "fpmath mode")
+    else:
+        load().check(peer.lib.dnnl_primitive_attr_set_fpmath_mode(handle, mode), "fpmath mode")
+    if attr.accumulation_mode != "strict":
+        set_accumulation = added_later(peer, "dnnl_primitive_attr_set_accumulation_mode", "accumulation mode")
+        load().check(set_accumulation(handle, ACCUMULATION_MODES.index(attr.accumulation_mode)), "accumulation mode")
 
 
 def _numbered(attr: dnn.Attr) -> Iterator[tuple[int, int, AnyPostOp]]:

@@ -8,6 +8,7 @@ typedef struct { int arg; handle memory; } argument;
 
 const version *dnnl_version(void);
 const char *dnnl_fmt_tag2str(int tag);
+const char *dnnl_dt2str(int dtype);
 int dnnl_set_max_cpu_isa(int isa);
 int dnnl_engine_create(handle *engine, int kind, size_t index);
 int dnnl_stream_create(handle *stream, handle engine, unsigned flags);
@@ -24,7 +25,10 @@ int dnnl_primitive_attr_create(handle *attr);
 int dnnl_primitive_attr_set_post_ops(handle attr, handle post_ops);
 int dnnl_primitive_attr_set_scales_mask(handle attr, int arg, int mask);
 int dnnl_primitive_attr_set_zero_points_mask(handle attr, int arg, int mask);
+int dnnl_primitive_attr_set_scales(handle attr, int arg, int mask, int ndims, const dim *groups, int dtype);
+int dnnl_primitive_attr_set_zero_points(handle attr, int arg, int mask, int ndims, const dim *groups, int dtype);
 int dnnl_primitive_attr_set_fpmath_mode(handle attr, int mode);
+int dnnl_primitive_attr_set_fpmath_mode_v2(handle attr, int mode, int apply_to_int);
 int dnnl_primitive_attr_set_accumulation_mode(handle attr, int mode);
 int dnnl_primitive_attr_destroy(handle attr);
 int dnnl_post_ops_create(handle *post_ops);

@@ -47,6 +47,7 @@ class Onednn:
             raise AsmdnnError(f"{path} is oneDNN {number.major}.{number.minor}, bench needs version 3")
         self.version = f"{number.major}.{number.minor}.{number.patch}"
         self._tags: dict[str, int] = {}
+        self._types: dict[str, int] = {}
         self._waits = number.cpu_runtime == SYCL_RUNTIME  # it returns from an execution before the work is done
         if number.cpu_runtime == OPENMP_RUNTIME:
             self._openmp = _loaded_openmp()
@@ -83,12 +84,16 @@ class Onednn:
     def tags(self) -> dict[str, int]:
         """The number of every format tag by its letters; they differ between versions."""
         if not self._tags:
-            for number in count():
-                name = ffi.string(self.lib.dnnl_fmt_tag2str(number)).decode()
-                if name.startswith("unknown"):
-                    break
-                self._tags[name] = number
+            self._tags = _named(self.lib.dnnl_fmt_tag2str)
         return self._tags
+
+    def data_type(self, name: str) -> int:
+        """The number of a data type.  Raises Unimplemented for one that this version has not."""
+        if not self._types:
+            self._types = _named(self.lib.dnnl_dt2str)
+        if name not in self._types:
+            raise Unimplemented(f"onednn: version {self.version} has no type {name}")
+        return self._types[name]
 
     def call(self, primitive: Any, arguments: Any) -> Callable[[], int]:
         """A function that runs a primitive, and comes back when its results are there."""
@@ -130,6 +135,17 @@ def load() -> Onednn:
         f"--peer=onednn: no oneDNN 3 library ({str(problem).splitlines()[0]}); "
         "run pip install onednn-cpu-gomp==2023.2.0, or point ONEDNN_LIB at a libdnnl.so.3"
     )
+
+
+def _named(name_of: Callable[[int], Any]) -> dict[str, int]:
+    """The numbers of an enum by the names that the library has for them."""
+    found: dict[str, int] = {}
+    for number in count():
+        name = ffi.string(name_of(number)).decode()
+        if name.startswith("unknown"):
+            return found
+        found[name] = number
+    raise AssertionError
 
 
 def _loaded_openmp() -> Any:
