@@ -217,6 +217,11 @@ class PoolingTuning:
     fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them
     short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
     short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
+    # Channels of short rows that a thread makes dense at a time, and what their copies are at most.  On Zen 4 256 are
+    # 0.85 to 1.06x as fast, 64 0.9 to 1.15x.  A larger part of L3 is no faster so: 16x1280x8x8 0.7 to 1.07x.
+    near_channels: int = 128
+    near_bytes: int = 128 << 10
+    near_l3_share: int = 8
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
     wide_row: int = 1  # of results: shorter ones that fill no whole zmm registers take ymm registers
     # Estimates of cycles, so that threads get equal shares; nobody has measured them:

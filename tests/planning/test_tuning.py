@@ -69,6 +69,9 @@ LAST_ROWS = dnn.ConvolutionForward(
 STRIDED = dnn.ConvolutionForward(
     desc((1, 64, 9, 9), "any"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 5, 5), "any"), strides=(2, 2)
 )
+SHORT_ROWS = dnn.PoolingForward(
+    "max", desc((1, 256, 4, 4), "abcd"), desc((1, 256, 4, 4), "abcd"), kernel=(3, 3), padding_l=(1, 1), padding_r=(1, 1)
+)
 CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("phases", {"call_cycles": 31}, matmul(40, 64, 64)),
     ("phases", {"weights_stream_cycles": 9.0}, convolution(14)),
@@ -113,6 +116,9 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("moves", {"convert_ahead_bytes": 512}, dnn.Reorder(desc((40, 4096), dtype=dnn.u8), desc((40, 4096)))),
     ("moves", {"least_across": 2}, dnn.Reorder(desc((64, 64, 8)), desc((64, 64, 8), "bac"))),
     ("moves", {"row_units": 9.0}, dnn.Shuffle(desc((4, 90), "ab"), desc((4, 90), "ab"), 1, 9)),
+    ("pooling", {"near_channels": 64}, SHORT_ROWS),
+    ("pooling", {"near_bytes": 8192}, SHORT_ROWS),
+    ("pooling", {"near_l3_share": 1 << 20}, SHORT_ROWS),
     ("elementwise", {"interleaved": 4}, EXP),
     ("elementwise", {"record_elements": 512}, EXP),
     ("elementwise", {"streaming_bytes": 1}, EXP),

@@ -76,6 +76,13 @@ def bound(alg: PoolingAlgorithm, problem: Any) -> float:
     return 0.0 if alg == "max" else 4 * (np.prod(problem[1]) + 1) * 2.0**-24
 
 
+SHORT = (
+    ((2, 200, 4, 4), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1)),
+    ((3, 64, 7, 4), (3, 2), (2, 1), (0, 0), (1, 1), (0, 0)),
+    ((1, 333, 3, 3), (2, 2), (1, 1), (0, 0), (1, 0), (0, 1)),
+)
+
+
 def strategy_of(problem: Any, tag: str) -> str:
     """Of f32 without indices."""
     if tag in ("abcd", "bacd"):
@@ -85,8 +92,8 @@ def strategy_of(problem: Any, tag: str) -> str:
 
 def test_every_strategy_is_a_plan_or_a_reason() -> None:
     names = [
-        "bytes_in_two_steps", "bytes", "narrow_pixels", "narrow_rows", "planes", "rows", "two_steps", "pixels",
-        "indexed_two_steps", "indexed",
+        "bytes_in_two_steps", "bytes", "narrow_pixels", "narrow_rows", "planes", "near_pixels", "rows", "two_steps",
+        "pixels", "indexed_two_steps", "indexed",
     ]  # fmt: skip
     answers = dnn.implementations(described("max", PROBLEMS[4], "abcd"), engine=dnn.Engine(isa="avx2", threads=1))
     reasons = {x.implementation.removesuffix(":avx2"): x.reason for x in answers if isinstance(x, dnn.Refusal)}
@@ -109,17 +116,18 @@ def test_layouts(planned_isa: str, alg: PoolingAlgorithm, tag: str) -> None:
 @pytest.mark.parametrize(
     ("isa", "channels", "size", "kernel", "name"),
     [
-        ("avx512_core", 64, 8, 3, "reorder+pixels"),
+        ("avx512_core", 64, 8, 3, "near_pixels"),
         ("avx512_core", 64, 9, 3, "rows"),
         ("avx512_core", 63, 8, 3, "rows"),
         ("avx512_core", 64, 8, 1, "rows"),
-        ("avx2", 64, 4, 3, "reorder+pixels"),
+        ("avx2", 64, 4, 3, "near_pixels"),
+        ("avx2", 16384, 4, 3, "near_pixels"),
+        ("avx2", 40000, 4, 3, "rows"),  # from beyond an eighth of L3
         ("avx2", 64, 5, 3, "rows"),
-        ("avx2", 16384, 4, 3, "rows"),
     ],
 )
 def test_short_rows(isa: str, channels: int, size: int, kernel: int, name: str) -> None:
-    """Vectors that are half empty are slower than reorders within L2."""
+    """Vectors that are half empty are slower than copies with dense channels."""
     edge = (kernel // 2, kernel // 2)
     problem = ((1, channels, size, size), (kernel, kernel), (1, 1), (0, 0), edge, edge)
     engine = dnn.Engine(isa=isa, threads=1, l2_bytes=1 << 20, machine="zen4")
@@ -352,9 +360,26 @@ def test_pixels_whose_lines_conflict_are_taken_in_long_stretches(channels: int, 
     assert inside.vectors == vectors
 
 
+@pytest.mark.parametrize("alg", ALGS)
+@pytest.mark.parametrize("tag", ["abcd", "bacd"])
+@pytest.mark.parametrize("problem", SHORT, ids=str)
+def test_some_channels_of_short_rows_at_a_time(isa: str, alg: PoolingAlgorithm, tag: str, problem: Any) -> None:
+    """Also the rest of the channels, with other rows on either side, and post-ops."""
+    x, results = numbers(*problem[0]), []
+    attr = dnn.Attr(post_ops=("relu",))
+    for threads in (1, 2, 3, 7):
+        pd = proved_desc(described(alg, problem, tag), attr, engine=dnn.Engine(isa=isa, threads=threads))
+        assert pd.implementation == f"near_pixels:{isa}"
+        memories = {"src": dnn.Memory.from_numpy(x, pd.src_desc), "dst": dnn.Memory(pd.dst_desc)}
+        dnn.Primitive(pd).execute(**memories)
+        results.append(memories["dst"].numpy())
+    assert np.abs(results[0] - np.maximum(expected(alg, x, problem), 0)).max() <= bound(alg, problem)
+    assert all(np.array_equal(results[0], other) for other in results[1:])
+
+
 @pytest.mark.parametrize(("size", "level"), [(8, "avx2"), (20, "avx512_core")])
 def test_short_rows_on_zen_5(size: int, level: str) -> None:
-    src = dnn.MemoryDesc((1, 1280, size, size), dnn.f32, "nchw")
+    src = dnn.MemoryDesc((1, 48, size, size), dnn.f32, "nchw")
     desc = dnn.PoolingForward("avg_exclude_padding", src, src, (3, 3), padding_l=(1, 1), padding_r=(1, 1))
     pd = proved_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen5"))
     assert pd.implementation == "rows:avx512_core"

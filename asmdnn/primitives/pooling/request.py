@@ -43,8 +43,16 @@ class PoolRequest(Surrounded):
 
     def streams(self, tensors: Mapping[str, MemoryDesc]) -> bool:
         """Whether results go past the caches: tensors are larger than L3 together."""
-        size_bytes = sum(tensor.size_bytes for tensor in tensors.values())
-        return size_bytes > machine_of(self.engine.machine).caches.l3_bytes
+        return bytes_of(tensors) > self.l3_bytes
+
+    @property
+    def l3_bytes(self) -> int:
+        return machine_of(self.engine.machine).caches.l3_bytes
+
+
+def bytes_of(tensors: Mapping[str, MemoryDesc]) -> int:
+    """The bytes of all."""
+    return sum(tensor.size_bytes for tensor in tensors.values())
 
 
 def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:

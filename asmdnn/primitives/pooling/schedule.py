@@ -19,6 +19,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.pooling.calls import PoolCall
+from asmdnn.primitives.pooling.formats import channels_are_dense
 from asmdnn.primitives.pooling.windows import Row, WindowRun
 from asmdnn.records import dataclass, replace
 
@@ -63,6 +64,11 @@ class Planes:
     def numbers(self) -> tuple[int, ...]:
         """How the number of an element in its plane grows with a step along each axis."""
         return tuple(prod(self.sizes[axis + 1 :]) for axis in range(len(self.sizes)))
+
+
+def planes_for(src: MemoryDesc, dst: MemoryDesc) -> Planes:
+    """The planes of two tensors, of blocks of channels where both have these dense."""
+    return planes_of(src, dst, not channels_are_dense(src, dst))
 
 
 def planes_of(src: MemoryDesc, dst: MemoryDesc, each: bool) -> Planes:

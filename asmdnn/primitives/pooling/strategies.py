@@ -14,9 +14,10 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.calls import PoolCall, phases_of
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.kernels import PoolKernels, check_planes, index_calls, pixel_calls, plane_calls
-from asmdnn.primitives.pooling.request import PoolRequest
+from asmdnn.primitives.pooling.near import with_channels_near
+from asmdnn.primitives.pooling.request import PoolRequest, bytes_of
 from asmdnn.primitives.pooling.rows import check_rows, row_calls
-from asmdnn.primitives.pooling.schedule import Planes, planes_of
+from asmdnn.primitives.pooling.schedule import planes_for
 from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivided
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.words import in_words
@@ -125,6 +126,19 @@ def long_rows(request: PoolRequest) -> Tensors:
     return tensors
 
 
+def short_rows(request: PoolRequest) -> Tensors:
+    """As they are, if rows of pixels are dense, and so short that half of a vector would be empty."""
+    tensors, row = dense_rows(request), request.windows.row
+    if row is None or row.columns == 1 or row.stride > 1 or 2 * row.results > lanes_of(request.isa):
+        raise Refused("rows fill more than half of a vector, or windows along them are no neighbours")
+    tuning = request.engine.tuning.pooling
+    if tensors["src"].dims[1] < tuning.short_rows_channels:
+        raise Refused(f"there are fewer than {tuning.short_rows_channels} channels")
+    if tuning.near_l3_share * bytes_of(tensors) > request.l3_bytes:
+        raise Refused("src and dst come from too far for rows of copies")
+    return tensors
+
+
 def is_near(request: PoolRequest) -> bool:
     """Whether reorders of src and dst stay in L2."""
     size_bytes = sum(request.tensors[name].size_bytes for name in PLAIN)
@@ -177,6 +191,11 @@ def check_indexed_overlap(maker: PoolKernels) -> None:
         raise Refused(f"windows have at most {least} positions, or share too few of them")
 
 
+def check_few(maker: PoolKernels) -> None:
+    if overlap(maker, UNROLLED):
+        raise Refused(f"windows of more than {UNROLLED} positions share most of them: rows come first")
+
+
 def check_apart(maker: PoolKernels) -> None:
     """Of types that are rounded: sums of rows would be, too."""
     if overlap(maker, UNROLLED):
@@ -206,10 +225,6 @@ def add_pixel_calls(assembly: Assembly, calls: Iterable[PoolCall], places: Mappi
     known = list(calls)
     have_words = any("words" in call.spec.frame for call in known)
     add_calls(assembly, known, (*PLAIN, "words") if have_words else PLAIN, places)
-
-
-def planes_for(src: MemoryDesc, dst: MemoryDesc) -> Planes:
-    return planes_of(src, dst, not channels_are_dense(src, dst))
 
 
 def add_planes(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
@@ -264,6 +279,7 @@ STRATEGIES = (
     PoolStrategy("narrow_pixels", narrow_channels, check_apart, add_pixels),
     PoolStrategy("narrow_rows", narrow_rows, check_rows, add_rows),
     PoolStrategy("planes", dense_rows, check_planes, add_planes),
+    PoolStrategy("near_pixels", short_rows, check_few, with_channels_near(add_pixels)),
     PoolStrategy("rows", long_rows, check_rows, add_rows),
     PoolStrategy("two_steps", channels_alone, check_overlap, add_two_steps),
     PoolStrategy("pixels", channels_alone, any_windows, add_pixels),

@@ -22,7 +22,7 @@ from asmdnn.types import Algorithm
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CutChoice:
     """The best cut and what it is expected to take, in cycles, as direct convolution is: more than any if it is not to
     be compared with."""
 
@@ -37,7 +37,7 @@ class Choice:
             raise Refused(f"{self.cut} is expected to take {expected}")
 
 
-def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: Engine, packs: bool) -> Choice:
+def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: Engine, packs: bool) -> CutChoice:
     """The best cut, with `auto` beside direct convolution.
 
     packs: the weights are transformed with every call.  Depends on shapes and caches alone, never on the threads.
@@ -60,8 +60,8 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
     }
     best = min(cost, key=lambda cut: (cost[cut], -cut.vectors))  # of equal ones wider panels: longer runs of weights
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
-        return Choice(best, cost[best], directly(g, engine))
-    return Choice(best, cost[best])
+        return CutChoice(best, cost[best], directly(g, engine))
+    return CutChoice(best, cost[best])
 
 
 def directly(g: ConvGeometry, engine: Engine) -> float:

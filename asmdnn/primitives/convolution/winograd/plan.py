@@ -24,7 +24,7 @@ from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.tile_refusals import check_tensors
 from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_types, check_window
-from asmdnn.primitives.convolution.winograd.choice import Choice, choose
+from asmdnn.primitives.convolution.winograd.choice import CutChoice, choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
 from asmdnn.primitives.convolution.winograd.job import WinogradJob
 from asmdnn.primitives.convolution.winograd.schedule import (
@@ -103,22 +103,22 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = 
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class WinogradFit:
     """What a level makes of a convolution: `desc` with formats of activations, and the best cut."""
 
     desc: ConvolutionForward
     g: ConvGeometry
     engine: Engine
-    choice: Choice
+    choice: CutChoice
 
 
-def fit(desc: ConvolutionForward, engine: Engine, packs: bool) -> Fit:
+def fit(desc: ConvolutionForward, engine: Engine, packs: bool) -> WinogradFit:
     """With the level of the engine.  Raises Refused."""
     resolved, g = prepared(desc, engine)
-    return Fit(resolved, g, engine, choose(g, Algorithm(desc.algorithm), desc.weights, engine, packs))
+    return WinogradFit(resolved, g, engine, choose(g, Algorithm(desc.algorithm), desc.weights, engine, packs))
 
 
-def fastest(desc: ConvolutionForward, engine: Engine, packs: bool) -> Fit:
+def fastest(desc: ConvolutionForward, engine: Engine, packs: bool) -> WinogradFit:
     """With narrow vectors where wide ones would be half empty and are expected to take longer, as Winograd's algorithm
     or directly.  Raises Refused."""
     fits = []
