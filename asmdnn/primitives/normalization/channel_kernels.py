@@ -12,7 +12,7 @@ from asmdnn.isa.vectors import lanes_of, narrowed
 from asmdnn.planning.move_tuning import ReductionTuning
 from asmdnn.primitives.reduction.source import Chunk, TreeKernels
 from asmdnn.records import dataclass
-from asmdnn.types import DataType
+from asmdnn.types import F32_BYTES, DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +31,11 @@ class Moments(TreeKernels):
         return self.dtype.size_bytes
 
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
+        is_row = chunk.along == "rows" and chunk.rows == 1  # which is computed as it is among others
         return MomentsSpec(
             isa=narrowed(self.isa, chunk.elements), along=chunk.along, rows=chunk.rows, elements=chunk.elements,
-            src_row_bytes=chunk.src_row_bytes, dst_row_bytes=chunk.dst_row_bytes, divides=is_last and self.divides,
-            kind=self.dtype.name,
+            src_row_bytes=chunk.src_row_bytes, dst_row_bytes=F32_BYTES if is_row else chunk.dst_row_bytes,
+            divides=is_last and self.divides, kind=self.dtype.name,
         )  # fmt: skip
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
