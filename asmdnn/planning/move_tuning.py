@@ -133,6 +133,13 @@ class NormalizationTuning:
     power_cycles: int = 16  # of a vector of local response normalization, besides its window
     lrn_row: int = 512  # of pixels with channels apart: some rows of src, and one of dst, stay in L1
     lrn_record: int = 1 << 14  # elements of a call
+    # Of group norms of f32 that go unit by unit, a group or an image: so many units at least, which threads share,
+    least_units: int = 16
+    # of so many bytes, that L1 holds: on Zen 4 1.05 to 1.2x; of 4 KiB and less 0.64 to 0.98x, of 32 KiB 0.96x,
+    near_unit_bytes: int = 8 << 10
+    far_unit_bytes: int = 16 << 10
+    # or of up to this share of L2, where dst goes past the caches: on Zen 4 1.0 to 1.5x.  In L3 these are 0.8 to 1.0x.
+    unit_l2: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

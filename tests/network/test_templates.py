@@ -95,6 +95,28 @@ def test_one_template_serves_further_shapes(graph: str, applied: list[bool]) -> 
     assert applied == [True] * 5
 
 
+def test_norms_by_units_and_others(applied: list[bool]) -> None:
+    """From 52 columns on a channel is large enough to be a unit."""
+    graph, (scale, shift) = dnn.Graph("norms"), np.random.default_rng(0).standard_normal((2, 16)).astype(np.float32)
+    x = graph.input("x", (1, 16, 40, "width"))
+    end = graph.apply("Relu", graph.apply("InstanceNormalization", x, scale, shift))
+    net: Any = graph.compile(y=end, engine=engine(2))
+    grouped = []
+    for n in (8, 64, 33, 52):
+        shape = {"x": (1, 16, 40, n)}
+        alone = graph.compile(shape, y=end, engine=engine(2))
+        check_equal(net, alone, shape)
+        (segment,) = alone.planned().segments
+        assert isinstance(segment, CompiledSegment)
+        grouped.append(any(phase.groups is not None for phase in segment.plan.phases))
+        data = np.random.default_rng(n).standard_normal((1, 16, 40, n)).astype(np.float32)
+        wanted = (data - data.mean((2, 3), keepdims=True)) / np.sqrt(data.var((2, 3), keepdims=True) + np.float32(1e-5))
+        wanted = np.maximum(wanted * scale[:, None, None] + shift[:, None, None], 0)
+        np.testing.assert_allclose(net(data), wanted, 1e-5, 1e-5)
+    assert grouped == [False, True, False, True]
+    assert applied == [True] * 3
+
+
 def test_a_shape_that_decides_otherwise_has_its_own_plan(applied: list[bool]) -> None:
     """Rows of one element broadcast, and 24 tokens of 24 channels may be another's transpose."""
     made, end = encoder()

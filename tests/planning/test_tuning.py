@@ -72,6 +72,13 @@ STRIDED = dnn.ConvolutionForward(
 SHORT_ROWS = dnn.PoolingForward(
     "max", desc((1, 256, 4, 4), "abcd"), desc((1, 256, 4, 4), "abcd"), kernel=(3, 3), padding_l=(1, 1), padding_r=(1, 1)
 )
+
+
+def group_norm(size: int, images: int = 1, groups: int = 32) -> dnn.GroupNormForward:
+    images_ = desc((images, 64, size, size))
+    return dnn.GroupNormForward(dnn.PropKind.forward_inference, images_, images_, groups)
+
+
 CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("phases", {"call_cycles": 31}, matmul(40, 64, 64)),
     ("phases", {"weights_stream_cycles": 9.0}, convolution(14)),
@@ -122,6 +129,10 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("elementwise", {"interleaved": 4}, EXP),
     ("elementwise", {"record_elements": 512}, EXP),
     ("elementwise", {"streaming_bytes": 1}, EXP),
+    ("normalization", {"least_units": 33}, group_norm(36)),
+    ("normalization", {"near_unit_bytes": 12 << 10}, group_norm(36)),
+    ("normalization", {"far_unit_bytes": 20 << 10}, group_norm(48)),
+    ("normalization", {"unit_l2": 0.04}, group_norm(56, images=16)),
 ]
 
 

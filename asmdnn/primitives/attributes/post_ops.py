@@ -1,5 +1,7 @@
 """Post-ops: what a primitive does with each element of its result before it is stored."""
 
+from collections.abc import Sequence
+
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
@@ -8,8 +10,8 @@ from asmdnn.generators.functions.postops import EltwiseOp, OffsetSumOp, Operand,
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.numbers import OLDER_ALGORITHMS, check_alg, check_eltwise, finite, tensor
-from asmdnn.primitives.attributes.user_post_op import PostOp
-from asmdnn.records import dataclass
+from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
+from asmdnn.records import dataclass, replace
 from asmdnn.types import DATA_TYPES, BinaryAlgorithm, EltwiseAlgorithm
 
 MAX_POST_OPS = postops.MAX_POST_OPS
@@ -108,6 +110,15 @@ class PReLU:
 
 ElementwisePostOp = Sum | Eltwise | Binary | PReLU | PostOp
 AnyPostOp = ElementwisePostOp | Depthwise
+
+
+def with_tensors(op: AnyPostOp, tensors: Sequence[MemoryDesc]) -> AnyPostOp:
+    """The same of other tensors, in the order of `op.tensors`; a function's come without data.  Depthwise has none."""
+    if isinstance(op, PostOp) and tensors:
+        return traced_before(op.program, op.function, dict(zip(op.names, tensors, strict=True)))
+    if isinstance(op, Binary):
+        return replace(op, src1=tensors[0])
+    return replace(op, weights=tensors[0]) if isinstance(op, PReLU) else op
 
 
 def check_chain(chain: tuple[object, ...]) -> None:

@@ -25,7 +25,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
-from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.engine import NEVER, Engine
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phases_of, schedule
 from asmdnn.primitives.normalization.channel_description import (
     NONE,
@@ -35,10 +35,12 @@ from asmdnn.primitives.normalization.channel_description import (
 )
 from asmdnn.primitives.normalization.channel_kernels import Moments, identity, inverse_root, normalized
 from asmdnn.primitives.normalization.statistics import by_statistics
+from asmdnn.primitives.normalization.units import of_unit, units_of
 from asmdnn.primitives.reduction.source import source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.records import replace
 from asmdnn.types import FLOAT_NAMES, f32, u8
 
 STATISTICS = ("mean", "variance")
@@ -64,8 +66,16 @@ def plan_group_norm(desc: GroupNormForward, attr: Attr, engine: Engine, way: str
 class ChannelPlan:
     """A plan as it comes together.  groups: of the channels of an image, None for statistics of all images."""
 
-    def __init__(self, desc: ChannelNorm, way: str, groups: int | None, attr: Attr, engine: Engine) -> None:
-        self.desc, self.groups, self.attr, self.engine = desc, groups, attr, engine
+    def __init__(
+        self,
+        desc: ChannelNorm,
+        way: str,
+        groups: int | None,
+        attr: Attr,
+        engine: Engine,
+        streams: bool | None = None,
+    ) -> None:
+        self.desc, self.groups, self.attr, self.engine, self.streams = desc, groups, attr, engine, streams
         self.isa = f32_level(engine.isa)
         self.name = f"{way}:{self.isa}"
         self.src = like(desc.dst, desc.src)
@@ -106,6 +116,11 @@ class ChannelPlan:
                 raise Refused(f"elements of {name} overlap")
         if 0 in self.dst.dims:
             return self.assembly.plan(self.name, passed | self.copied_tensors, outputs)
+        dense = self.by_units(passed, outputs) or self.in_phases(passed, outputs)
+        return between_reorders(dense, {**dense.tensors, **self.copied_tensors}, self.engine.tuning, isa=self.isa)
+
+    def in_phases(self, passed: Mapping[str, MemoryDesc], outputs: tuple[str, ...]) -> Plan:
+        """Step after step."""
         if not self.desc.use_global_stats:
             self.add_statistics()
         self.add_factor()
@@ -117,8 +132,34 @@ class ChannelPlan:
         is_copied = apply.implementation.startswith(WORD) and not self.copied_tensors
         name = f"{WORD}+{self.name}" if is_copied else self.name
         in_place = tuple(name for name in apply.in_place if name == "src")
-        dense = without_needless_barriers(self.assembly.plan(name, tensors, outputs, in_place))
-        return between_reorders(dense, tensors | self.copied_tensors, self.engine.tuning, isa=self.isa)
+        return without_needless_barriers(self.assembly.plan(name, tensors, outputs, in_place))
+
+    def by_units(self, passed: Mapping[str, MemoryDesc], outputs: tuple[str, ...]) -> Plan | None:
+        """All steps of a unit, one unit after another; None where that is not faster, or takes copies."""
+        if not isinstance(self.desc, GroupNormForward) or self.desc.use_global_stats:
+            return None
+        if any(tensor.dtype != f32 for tensor in passed.values()):
+            return None
+        total = sum(tensor.size_bytes for tensor in passed.values())
+        streams = total >= self.engine.tuning.elementwise.streaming_bytes
+        units = units_of(self.src, self.desc.groups, self.engine, streams)
+        if units is None or not all(units.cuts(tensor) for tensor in passed.values() if tensor.ndims == self.src.ndims):
+            return None
+        desc, attr = units.desc(self.desc, passed), units.attr(self.attr, passed)
+        first = {name: units.first(name, tensor) for name, tensor in passed.items()}
+        read = {name: tensor for name, tensor in first.items() if name not in STATISTICS}
+        one = ChannelPlan(desc, self.name, units.groups, attr, self.engine, streams).in_phases(read, outputs[:1])
+        if PLAIN in one.scratch_bytes or one.implementation.startswith(WORD):
+            return None
+        statistics = [self.copied(of_unit(name), name, first[name]) for name in outputs[1:]]
+        units.add(self.assembly, one, statistics, passed)
+        tensors = {name: passed[name] for name in (*one.tensors, *outputs[1:])}
+        return self.assembly.plan(self.name, tensors, outputs, one.in_place)
+
+    def copied(self, source: str, target: str, desc: MemoryDesc) -> Plan:
+        """What brings a tensor into another one of its format."""
+        same = ExpressionOp(identity(), ())
+        return schedule(Request(target, (source, desc), (target, desc), {}, lambda _: same), NO_POST_OPS, self.engine)
 
     @property
     def per_group(self) -> int:
@@ -135,13 +176,17 @@ class ChannelPlan:
         if self.per_group == 1:
             self.add_moments(STATISTICS, divides=True)
             return
-        self.add_scratch((*OF_CHANNELS, *TRANSPOSED), (self.images, self.channels))
+        self.add_scratch(OF_CHANNELS, (self.images, self.channels))
         self.add_moments(OF_CHANNELS, divides=False)
+        if self.groups == 1:
+            self.merge_channels(OF_CHANNELS)
+            return
+        self.add_scratch(TRANSPOSED, (self.images, self.channels))
         shape = (self.images, *self.statistics[1:], self.per_group)
         for source, target in zip(OF_CHANNELS, TRANSPOSED, strict=True):
             formats = (MemoryDesc(shape, f32, "abc"), MemoryDesc(shape, f32, "acb"))
             add_reorder(self.assembly, Reordering(source, formats[0], target, formats[1]))
-        self.merge_channels()
+        self.merge_channels(TRANSPOSED)
 
     def add_scratch(self, names: Iterable[str], dims: tuple[int, ...]) -> None:
         """Dense f32 tensors of these dims."""
@@ -163,12 +208,12 @@ class ChannelPlan:
         elements = self.images * self.channels if self.groups else self.channels
         Tree(self.assembly, Moments(self.isa, results, divides, self.src.dtype), elements).grow(source, buffer)
 
-    def merge_channels(self) -> None:
-        """Of the channels of every group."""
+    def merge_channels(self, source: tuple[str, str]) -> None:
+        """Of the channels of every group, whose moments are there: of the first channel of each group, and so on."""
         assert self.groups is not None
         pixels, groups, lanes = prod(self.src.dims[2:]), self.groups, self.engine.tuning.reduction.lanes
-        buffers = (*TRANSPOSED, *STATISTICS)
-        image = Loop(self.images, (*[groups * self.per_group] * len(TRANSPOSED), *[groups] * len(STATISTICS)))
+        buffers = (*source, *STATISTICS)
+        image = Loop(self.images, (*[groups * self.per_group] * len(source), *[groups] * len(STATISTICS)))
         row = Loop(groups, (1,) * len(buffers))
         box = Box((0,) * len(buffers), (image, row), padding=False)
         calls = [
@@ -227,4 +272,11 @@ class ChannelPlan:
 
         mask = next(iter(self.mask.items()), None)
         request = Request("norm", ("src", self.src), ("dst", self.dst), others, main, mask)
-        return schedule(request, self.attr, self.engine)
+        engine = self.engine if self.streams is None else streaming(self.engine, self.streams)
+        return schedule(request, self.attr, engine)
+
+
+def streaming(engine: Engine, streams: bool) -> Engine:
+    """The engine, where element-wise functions write past the caches, or do not."""
+    elementwise = replace(engine.tuning.elementwise, streaming_bytes=1 if streams else NEVER)
+    return replace(engine, tuning=replace(engine.tuning, elementwise=elementwise))

@@ -8,10 +8,10 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.cuts import ranges_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.attributes.post_ops import AnyPostOp, Binary, PReLU
+from asmdnn.primitives.attributes.post_ops import AnyPostOp, Binary, PReLU, with_tensors
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.pairs.pair import Pair, replaced
-from asmdnn.records import dataclass, replace
+from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 CHANNELS, ROWS = 1, 2  # dims of activations
@@ -121,12 +121,8 @@ class Parts:
         """Post-ops that see the part of their tensors, which the pair calls by `names`."""
 
         def post_op(i: int, op: AnyPostOp) -> AnyPostOp:
-            if isinstance(op, Binary):
-                return replace(op, src1=self.part(names[f"binary_{i}"], at))
-            if isinstance(op, PReLU):
-                return replace(op, weights=self.part(names[f"prelu_{i}"], at))
-            if op.tensors:
+            if op.tensors and not isinstance(op, Binary | PReLU):
                 raise Refused("tensors of post-ops written in Python are not cut into strips")
-            return op
+            return with_tensors(op, [self.part(names[f"{name}_{i}"], at) for name in op.tensors])
 
         return replaced(attr, tuple(post_op(i, op) for i, op in enumerate(attr.post_ops)))
