@@ -201,6 +201,11 @@ class Builder:
         assert isinstance(left, Term) and isinstance(right, Term) and isinstance(condition.predicate, Predicate)
         return self.op("select", left, right, then, otherwise, immediate=condition.predicate)
 
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """In the order in which they came, by the numbers of their values."""
+        return tuple(self._steps)
+
     def step_of(self, x: Term) -> Step:
         """What computes a value."""
         return list(self._steps)[x.number]

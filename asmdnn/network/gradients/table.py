@@ -13,7 +13,7 @@ from asmdnn.network.graph import Node
 
 MODULES = (
     "arithmetic", "activations", "reductions", "moves", "products", "convolutions", "windows", "rows", "channels",
-    "einsum", "attention", "losses", "indexing", "training", "resizing", "recurrent",
+    "einsum", "attention", "losses", "indexing", "training", "resizing", "recurrent", "maps",
 )  # fmt: skip
 Gradients = Sequence[str | None]
 Rule = Callable[[GradientWords, Node, Gradients], Gradients]

@@ -12,10 +12,22 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
 from asmdnn.generators.functions.eltwise.powers import power_of
-from asmdnn.generators.functions.expression import Builder, Condition, Term, TraceError
+from asmdnn.generators.functions.expression import Builder, Condition, Operable, Term, TraceError
 from asmdnn.generators.functions.postops import BINARY
-from asmdnn.generators.functions.program import Predicate
+from asmdnn.generators.functions.program import Predicate, Step
 from asmdnn.primitives.attributes.numbers import finite
+
+NEGATED = {"xor": ("negative", 0x80000000), "and": ("absolute", 0x7FFFFFFF)}  # as a Term's - and abs() are written
+
+
+class Recorder(Builder):
+    """Keeps calls of the functions here as steps of their names, which kernels lack: derivatives are found of them."""
+
+    def op(self, op: str, *args: Operable, immediate: int = 0) -> Term:
+        name, mask = NEGATED.get(op, ("", 0))
+        if name and isinstance(args[1], Term) and self.step_of(args[1]) == Step("constant", (), mask):
+            return super().op(name, args[0])
+        return super().op(op, *args, immediate=immediate)
 
 
 def builder_of(*values: object) -> Builder | None:
@@ -33,6 +45,8 @@ def eltwise_function(alg: str, name: str, on_arrays: Callable[[Any], Any]) -> Ca
 
     def function(x: Any) -> Any:
         if isinstance(x, Term):
+            if isinstance(x.builder, Recorder):
+                return x.builder.op(name, x)
             return ALGORITHMS[alg].forward(x.builder, x, 0.0, 0.0)
         return on_arrays(x)
 
@@ -62,16 +76,22 @@ sin = eltwise_function("sin", "sin", np.sin)
 cos = eltwise_function("cos", "cos", np.cos)
 
 
+def _remainder(build: Builder, name: str, a: Any, b: Any) -> Term:
+    if isinstance(build, Recorder):
+        return build.op(name, a, b)
+    return BINARY[name](build, build.value(a), build.value(b))
+
+
 def fmod(a: Any, b: Any) -> Any:
     """The remainder of a / b, with the sign of a; exact while |a / b| is below 2^46."""
     build = builder_of(a, b)
-    return np.fmod(a, b) if build is None else BINARY["fmod"](build, build.value(a), build.value(b))
+    return np.fmod(a, b) if build is None else _remainder(build, "fmod", a, b)
 
 
 def mod(a: Any, b: Any) -> Any:
     """The remainder of a / b, with the sign of b, as a % b; exact while |a / b| is below 2^46."""
     build = builder_of(a, b)
-    return np.mod(a, b) if build is None else BINARY["mod"](build, build.value(a), build.value(b))
+    return np.mod(a, b) if build is None else _remainder(build, "mod", a, b)
 
 
 def where(condition: Any, a: Any, b: Any) -> Any:
@@ -90,6 +110,8 @@ def _extremum(op: str, a: Any, b: Any, on_arrays: Callable[[Any, Any], Any]) -> 
     build = builder_of(a, b)
     if build is None:
         return on_arrays(a, b)
+    if isinstance(build, Recorder):
+        return build.op(on_arrays.__name__, a, b)
     if not isinstance(b, Term):
         a, b = b, a
     if not isinstance(a, Term):
@@ -123,6 +145,8 @@ def power(x: Any, exponent: Any) -> Any:
     build = builder_of(x, exponent)
     if build is None:
         return np.power(x, exponent)
+    if isinstance(build, Recorder):
+        return build.op("power", x, exponent)
     if not isinstance(x, Term) or isinstance(exponent, Term):
         return power_of(build, build.value(x), build.value(exponent))
     try:
