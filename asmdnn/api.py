@@ -96,7 +96,7 @@ from asmdnn.primitives.recurrent.backward_description import (
     VanillaRNNBackward,
 )
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward
-from asmdnn.primitives.reduction.cumulative import CumulativeSum
+from asmdnn.primitives.reduction.cumulative import CumulativeProduct, CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reorder.reordering import reorder
@@ -132,7 +132,8 @@ from asmdnn.types import (
 __all__ = [
     "AdaptivePooling", "Algorithm", "AsmdnnError", "AttentionBackward", "AttentionForward", "Attr", "BatchNormBackward",
     "BatchNormForward", "Binary", "BinaryForward", "Calibration", "Concat", "ConvolutionBackwardData",
-    "ConvolutionBackwardWeights", "ConvolutionForward", "CumulativeSum", "DataType", "DeconvolutionBackwardData",
+    "ConvolutionBackwardWeights", "ConvolutionForward", "CumulativeProduct", "CumulativeSum", "DataType",
+    "DeconvolutionBackwardData",
     "DeconvolutionBackwardWeights", "DeconvolutionForward", "Depthwise", "Dim", "Dropout", "Eltwise", "EltwiseBackward",
     "EltwiseForward", "Engine", "GRUBackward", "GRUForward", "Gather", "Graph", "GroupNormBackward", "GroupNormForward",
     "InnerProductBackwardData", "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments",

@@ -82,6 +82,11 @@ def _cumsum(c: Rewriter, x: Traced, dim: int, **options: Any) -> Any:
     return c.apply("CumSum", c.cast(x, c.dtype), np.array(axis_of(dim, x.rank), np.int64))
 
 
+@rule("cumprod.default")
+def _cumprod(c: Rewriter, x: Traced, dim: int, **options: Any) -> Any:
+    return c.apply("CumProd", c.cast(x, c.dtype), np.array(axis_of(dim, x.rank), np.int64))
+
+
 @rule("logcumsumexp.default")
 def _logcumsumexp(c: Rewriter, x: Traced, dim: int) -> Any:
     """log(e^a + e^b) = m + log(e^(a - m) + e^(b - m)), m = max(a, b), of elements 1, 2, 4, ... apart in turn."""

@@ -1,9 +1,10 @@
-"""The specs of cumulative sums: tails, loops, one row and some; both ways."""
+"""The specs of cumulative sums and products: tails, loops, one row and some; both ways."""
 
 from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels
 from asmdnn.generators.functions.cumulative import AT_ONCE, CumulativeSumSpec
+from asmdnn.records import replace
 
 GAP = 3  # elements between rows
 
@@ -36,4 +37,9 @@ def down(isa: str) -> Iterator[CumulativeSumSpec]:
             )
 
 
-FAMILIES = of_levels("cumsum", along=along, down=down)
+def products(isa: str) -> Iterator[CumulativeSumSpec]:
+    for spec in (*along(isa), *down(isa)):
+        yield replace(spec, alg="mul")
+
+
+FAMILIES = of_levels("cumsum", along=along, down=down, products=products)

@@ -66,9 +66,9 @@ def cumulated(alg: str, x: Array, axis: int, exclusive: bool = False, reverse: b
     return np.flip(total, axis) if reverse else total
 
 
-def cumulative_error(x: Array, axis: int, exclusive: bool, reverse: bool) -> Doubles:
-    """A rounding for each number that is added, in the size of all."""
-    total = cumulated("sum", np.abs(x.astype(np.float64)), axis, exclusive, reverse)
+def cumulative_error(x: Array, axis: int, exclusive: bool, reverse: bool, alg: str = "sum") -> Doubles:
+    """A rounding for each number that is added or multiplied, in the size of all."""
+    total = cumulated(alg, np.abs(x.astype(np.float64)), axis, exclusive, reverse)
     return np.asarray(UNIT_ROUNDOFF * x.shape[axis] * total)
 
 

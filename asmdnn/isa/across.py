@@ -72,16 +72,22 @@ class Across:
         step."""
         raise NotImplementedError
 
-    def running(self, x: Register, spare: Register) -> None:
+    def running(
+        self, x: Register, spare: Register, combine: Combine | None = None, neutral: Register | None = None
+    ) -> None:
         """Prefix sums: lane j of x = the sum of its lanes 0 to j; by doubling distances within 16 bytes, then across
-        them."""
+        them.  With `combine` its results, whose neutral element is in all lanes of `neutral`, else zeros are."""
+        combine = combine or self.add
         for distance in (4, 8):
-            self.asm.VPSLLDQ(spare, x, distance)
-            self.add(x, x, spare)
-        self.run_quarters(x, spare)
+            if neutral is None:
+                self.asm.VPSLLDQ(spare, x, distance)
+            else:
+                self.asm.VPALIGNR(spare, x, neutral, 16 - distance)
+            combine(x, x, spare)
+        self.run_quarters(x, spare, combine, neutral)
 
-    def run_quarters(self, x: Register, spare: Register) -> None:
-        """The steps of `running` that add the sums of earlier pieces of 128 bits."""
+    def run_quarters(self, x: Register, spare: Register, combine: Combine, neutral: Register | None) -> None:
+        """The steps of `running` that combine x with the results of earlier pieces of 128 bits."""
         raise NotImplementedError
 
     def last_of(self, dst: Register, x: Register) -> None:

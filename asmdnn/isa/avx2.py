@@ -61,10 +61,13 @@ class Avx2(Vector):
     def quarters(self) -> Sequence[tuple[Combine, Combine]]:
         return [(ordered(self.asm.VPERM2F128, 0x20), ordered(self.asm.VPERM2F128, 0x31))]
 
-    def run_quarters(self, x: Register, spare: Register) -> None:
-        self.asm.VPERM2F128(spare, x, x, 0x08)  # zeros, and the low half
+    def run_quarters(self, x: Register, spare: Register, combine: Combine, neutral: Register | None) -> None:
+        if neutral is None:
+            self.asm.VPERM2F128(spare, x, x, 0x08)  # zeros, and the low half
+        else:
+            self.asm.VPERM2F128(spare, neutral, x, 0x20)
         self.asm.VPERMILPS(spare, spare, 0xFF)
-        self.add(x, x, spare)
+        combine(x, x, spare)
 
     def last_of(self, dst: Register, x: Register) -> None:
         self.asm.VPERM2F128(dst, x, x, 0x11)

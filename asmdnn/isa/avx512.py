@@ -72,14 +72,16 @@ class Avx512(Vector):
         orders = ((0b01000100, 0b11101110), (0b10001000, 0b11011101))
         return [(ordered(shuffle, low), ordered(shuffle, high)) for low, high in orders]
 
-    def run_quarters(self, x: Register, spare: Register) -> None:
-        nothing = self.registers.take("0")
-        self.zero(nothing)
+    def run_quarters(self, x: Register, spare: Register, combine: Combine, neutral: Register | None) -> None:
+        nothing = neutral or self.registers.take("0")
+        if neutral is None:
+            self.zero(nothing)
         for quarters in (1, 2):
             self.asm.VPERMILPS(spare, x, 0xFF)
             self.asm.VALIGND(spare, spare, nothing, 16 - 4 * quarters)
-            self.add(x, x, spare)
-        self.registers.free(nothing)
+            combine(x, x, spare)
+        if neutral is None:
+            self.registers.free(nothing)
 
     def last_of(self, dst: Register, x: Register) -> None:
         self.asm.VPERMILPS(dst, x, 0xFF)

@@ -124,6 +124,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "sampled by cubics": (lambda x, g: F.grid_sample(x, g, "bicubic", "reflection", True), (IMAGE, PLACES)),
     "nearest pixels": (lambda x, g: F.grid_sample(x, g, "nearest", "border", False), (IMAGE, PLACES)),
     "running sums": (lambda x: x.cumsum(1), (X,)),
+    "running products": (lambda x: x.cumprod(1), (X,)),
     "top": (lambda x: x.topk(3, 1), (X,)),
     "products": (lambda x, y: x @ y.mT + torch.bmm(x, y.mT), (X, Y)),
     "rms": (lambda x: F.rms_norm(x, (6,), torch.arange(6.0) + 1, 1e-5), (X,)),

@@ -150,8 +150,8 @@ def test_a_cpu_that_lacks_something(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def numpy_nodes() -> dnn.Network:
     g = dnn.Graph()
-    x = g.input("x", (2, 3))
-    y = g.apply("Det", g.apply("MatMul", x, random(3, 2)), name="odd")
+    x = g.input("x", (5, 3))
+    y = g.apply("Det", g.apply("MatMul", x, random(3, 5)), name="odd")
     return g.compile(engine=engine(), fallback="numpy", y=y)
 
 

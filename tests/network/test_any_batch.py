@@ -115,7 +115,7 @@ def test_a_network_knows_whether_it_is_so() -> None:
 
 def test_numpy_and_scales_of_a_batch_have_no_such_bits() -> None:
     graph = dnn.Graph()
-    x = graph.input("x", (4, 3, 3))
+    x = graph.input("x", (4, 5, 5))
     assert not graph.compile(y=graph.apply("Det", x), engine=engine(), fallback="numpy").any_batch
     graph = dnn.Graph()
     q, *_ = graph.apply("DynamicQuantizeLinear", graph.input("x", (4, 8)), results=3)

@@ -137,11 +137,11 @@ def test_mistakes(model: str, words: list[str], capsys: pytest.CaptureFixture[st
 def test_what_a_model_consists_of(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever is in it: nothing is refused by the first node alone."""
     path = Path(model).with_name("what.onnx")
-    nodes = [wire.node("Relu", ["x"], ["a"]), *(wire.node("CumProd", [a, "n"], [b]) for a, b in ("ab", "by"))]
-    path.write_bytes(wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y"], {"n": np.array(1)})))
+    nodes = [wire.node("Relu", ["x"], ["a"]), *(wire.node("Pad", [a, "n"], [b], mode="wrap") for a, b in ("ab", "by"))]
+    path.write_bytes(wire.model(wire.graph(nodes, {"x": (4, 8)}, ["y"], {"n": np.array([0, 1, 0, -1])})))
     assert main(["run", "--what", str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split()[:5] == ["CumProd", "2", "0", "2", "0"]
+    assert lines[1].split()[:5] == ["Pad", "2", "0", "2", "0"]
     assert lines[2].split() == ["Relu", "1", "1", "0", "0"]
     assert lines[3].split() == ["all", "3", "1", "2", "0"]
     nodes = [wire.node(op, ["x"], [f"y{i}"]) for i, op in enumerate(("Odd", "Relu", "Odd", "Odder"))]

@@ -161,3 +161,15 @@ def test_junk() -> None:
             g.compile(engine=engine(), y=g.apply(op, g.input("x", (2, 4, 5, 8)), *others, **attributes))
         assert op in str(error.value)
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("dims", [(1, 1), (2, 2), (5, 3, 3), (2, 3, 4, 4)], ids=str)
+def test_determinants_of_few_rows(dims: tuple[int, ...]) -> None:
+    compare(*run("Det", [random(*dims)]))
+    compare(*run("Det", [np.eye(dims[-1], dtype=np.float32)[::-1] * np.ones(dims, np.float32)]))
+
+
+def test_determinants_of_many_rows_have_no_kernel() -> None:
+    for n in (0, 5):
+        with pytest.raises(dnn.Unimplemented, match=r"Det 0.*no primitive computes it"):
+            run("Det", [random(2, n, n)])

@@ -155,10 +155,6 @@ CHOSEN: dict[str, tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = {
     "some elements": ("Compress", random(3, 4), (np.array([0, 1, 1, 0, 1], bool),), {}),
     "powers": ("Pow", np.abs(random(3, 5, 4)) + np.float32(0.2), (random(4),), {}),
     "squares and ones": ("Pow", np.zeros((3, 4), np.float32), (np.array([2, 0, 1, 3], np.float32),), {}),
-}
-BY_NUMPY: dict[str, tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = {
-    "periodic": ("Pad", random(3, 5, 4), (i64(1, 2, 0, 0, -1, 3),), {"mode": "wrap"}),
-    "an exponent of 0": ("Pow", np.zeros((3, 4), np.float32), (0.0,), {}),  # all of which is constant
     "products": ("CumProd", random(3, 5, 4), (i64(1),), {}),
     "products with zeros": ("CumProd", WITH_ZEROS, (i64(1),), {}),
     "from behind": ("CumProd", WITH_ZEROS, (i64(1),), {"reverse": 1}),
@@ -167,6 +163,11 @@ BY_NUMPY: dict[str, tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = {
     "determinants": ("Det", random(2, 3, 4, 4), (), {}),
     "singular ones": ("Det", SINGULAR, (), {}),
     "one element": ("Det", random(3, 1, 1), (), {}),
+}
+BY_NUMPY: dict[str, tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = {
+    "periodic": ("Pad", random(3, 5, 4), (i64(1, 2, 0, 0, -1, 3),), {"mode": "wrap"}),
+    "determinants of many rows": ("Det", random(2, 6, 6), (), {}),
+    "an exponent of 0": ("Pow", np.zeros((3, 4), np.float32), (0.0,), {}),  # all of which is constant
 }
 
 

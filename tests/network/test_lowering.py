@@ -96,6 +96,8 @@ ROWS: list[tuple[list[str], Make]] = [
     (["LayerNormForward"], lambda g, x: g.apply("RMSNormalization", x, random(12))),
     (["CumulativeSum"], lambda g, x: g.apply("CumSum", x, np.array(1), exclusive=1)),
     (["CumulativeSum"], lambda g, x: g.apply("CumSum", x, np.array(-1), reverse=1)),
+    (["CumulativeProduct"], lambda g, x: g.apply("CumProd", x, np.array(2))),
+    (["CumulativeProduct"], lambda g, x: g.apply("CumProd", x, np.array(1), exclusive=1, reverse=1)),
     (["ReductionForward"], lambda g, x: g.apply("ReduceMean", x, np.array([-1]))),
     (["ReductionForward"], lambda g, x: g.apply("ReduceSum", x, np.array([0, 2]), keepdims=0)),
     (["ReductionForward"], lambda g, x: g.apply("ReduceMax", x, keepdims=0)),

@@ -151,7 +151,7 @@ def normalization(r: Odd) -> Description:
         dnn.LayerNormForward(INFERENCE, src, dst, 1e-5, *r.one((), (of_row, of_row))),
         dnn.BatchNormForward(INFERENCE, src, dst, 1e-5, *[of_channels] * r.one(0, 2, 4)),
         dnn.GroupNormForward(INFERENCE, src, dst, groups),
-        dnn.CumulativeSum(src, dst, r.axis(dims), r.one(True, False), r.one(True, False)),
+        r.one(dnn.CumulativeSum, dnn.CumulativeProduct)(src, dst, r.axis(dims), r.one(True, False), r.one(True, False)),
         dnn.PReLUForward(INFERENCE, src, r.desc([n if r.chance() else 1 for n in dims]), dst),
         dnn.EltwiseForward(INFERENCE, "exp", src, dst),
     )

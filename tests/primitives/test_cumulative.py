@@ -42,3 +42,34 @@ def test_padding_of_an_axis_of_one_element_is_written() -> None:
     for isa in ("avx2", "avx512_core"):
         engine = dnn.Engine(isa=isa, threads=1)  # type: ignore[arg-type]
         dnn.primitive_desc(dnn.CumulativeSum(desc, desc, 1, exclusive=True), engine=engine).plan.check()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_products(isa: str, exclusive: bool, reverse: bool) -> None:
+    """Also with zeros, NaN and infinities, of which nothing in front of them knows."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(0.8, 1.25, (3, 67, 33)).astype(np.float32) * rng.choice([-1, 1], (3, 67, 33)).astype(np.float32)
+    x[0, 40, 20], x[1, 30, 9], x[2, 50, 17] = 0, np.nan, np.inf
+    for axis in (0, 1, 2):
+        desc = dnn.MemoryDesc(x.shape, dnn.f32, "abc")
+        products = dnn.CumulativeProduct(desc, desc, axis, exclusive, reverse)
+        found = []
+        for threads in (1, 2, 3):
+            pd = dnn.primitive_desc(products, engine=dnn.Engine(isa=isa, threads=threads))  # type: ignore[arg-type]
+            dst = np.empty_like(x)
+            dnn.Primitive(pd).execute(src=dnn.Memory(desc, x), dst=dnn.Memory(desc, dst))
+            found.append(dst)
+        assert all(np.array_equal(found[0], other, equal_nan=True) for other in found[1:])
+        with np.errstate(invalid="ignore"):
+            exact = cumulated("mul", x.astype(np.float64), axis, exclusive, reverse)
+        # a rounding for each factor; their product is exact where it is 0, infinite or NaN
+        np.testing.assert_allclose(found[0], exact, rtol=x.shape[axis] * 2.0**-24, atol=0)
+
+
+def test_words_of_products() -> None:
+    desc = dnn.MemoryDesc((2, 3), dnn.f32, "ab")
+    assert str(dnn.CumulativeProduct(desc, desc, 1, True)).startswith("cumulative product of f32 2x3 ab")
+    assert dnn.CumulativeProduct(desc, desc, 1) != dnn.CumulativeSum(desc, desc, 1)
+    with pytest.raises(dnn.InvalidArguments, match=r"CumulativeProduct.exclusive must be True or False"):
+        dnn.CumulativeProduct(desc, desc, 1, 1)  # type: ignore[arg-type]

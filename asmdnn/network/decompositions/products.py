@@ -1,9 +1,13 @@
-"""Products of vectors, and of two matrices that are data."""
+"""Products of vectors, and of two matrices that are data; determinants."""
+
+from functools import reduce
+from itertools import combinations
 
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 
 Names = tuple[str, ...] | None
+MOST_ROWS = 4  # of a determinant: of more, elimination takes fewer products, and pivots
 
 
 def matmul(w: Decomposer, node: Node, a: str, b: str) -> Names:
@@ -31,4 +35,29 @@ def gemm(w: Decomposer, node: Node, a: str, b: str, c: str = NOTHING) -> Names:
     return (y if c == NOTHING or not node.get("beta", 1.0) else w.add(y, w.mul(c, node.get("beta", 1.0))),)
 
 
-DECOMPOSITIONS = {"MatMul": matmul, "Gemm": gemm}
+def determinant(w: Decomposer, node: Node, x: str) -> Names:
+    """Of few rows, by minors of the last ones, by their columns: sums of products of an element and a smaller minor."""
+    *batch, n = w.shape(x)[:-1]
+    if not 1 <= n <= MOST_ROWS:
+        return None
+    dims = len(batch)
+    rows = [w.part(x, dims, i, i + 1) for i in range(n)]
+    elements = [[w.part(row, dims + 1, j, j + 1) for j in range(n)] for row in rows]
+    minors: dict[tuple[int, ...], str] = {(j,): element for j, element in enumerate(elements[-1])}
+    for count, row in enumerate(reversed(elements[:-1]), 2):
+        minors = {
+            columns: alternating(
+                w, [w.mul(row[j], minors[columns[:at] + columns[at + 1 :]]) for at, j in enumerate(columns)]
+            )
+            for columns in combinations(range(n), count)
+        }
+    return (w.reshaped(minors[tuple(range(n))], *batch),)
+
+
+def alternating(w: Decomposer, terms: list[str]) -> str:
+    """The first one minus the second one plus the third one, and so on."""
+    first, *others = terms
+    return reduce(lambda total, i: (w.add if i % 2 else w.sub)(total, others[i]), range(len(others)), first)
+
+
+DECOMPOSITIONS = {"MatMul": matmul, "Gemm": gemm, "Det": determinant}

@@ -1,4 +1,4 @@
-"""What works along an axis: local response normalization, cumulative sums."""
+"""What works along an axis: local response normalization, cumulative sums and products."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
-from asmdnn.primitives.reduction.cumulative import CumulativeSum
+from asmdnn.primitives.reduction.cumulative import CumulativeProduct, CumulativeSum
 from asmdnn.types import PropKind
 
 
@@ -34,19 +34,20 @@ def lower_lrn_gradient(steps: Steps, group: Group) -> None:
     steps.add(group.nodes, group.label, desc, {"src": source, "diff_dst": after}, {"diff_src": group.result})
 
 
-def lower_cumulative_sum(steps: Steps, group: Group) -> None:
+def lower_cumulative(steps: Steps, group: Group) -> None:
     """In the format that src has."""
     node = group.node
     source, axis = steps.place(node.inputs[0]), steps.value(node.inputs[1]).data
     if axis is None:
         raise Refused(f"its axis {node.inputs[1]} is no constant")
     flags = (bool(node.get("exclusive", 0)), bool(node.get("reverse", 0)))
-    desc = CumulativeSum(source.desc, source.desc, int(np.ravel(axis)[0]), *flags)
+    kind = CumulativeSum if node.op == "CumSum" else CumulativeProduct
+    desc = kind(source.desc, source.desc, int(np.ravel(axis)[0]), *flags)
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 
 LOWERINGS = {
     "LRN": Lowering(lower_lrn, ImageFormats.BLOCKS, of_floats=True),
     "asmdnn.LRNGradient": lower_lrn_gradient,
-    "CumSum": Lowering(lower_cumulative_sum, of_floats=True),
+    **dict.fromkeys(("CumSum", "CumProd"), Lowering(lower_cumulative, of_floats=True)),
 }

@@ -1,7 +1,12 @@
-"""Cumulative sums along an axis: the description, and the plan."""
+"""Cumulative sums and products along an axis: the descriptions, and the plans."""
+
+from typing import ClassVar
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.cumulative import CumulativeSumSpec
+from asmdnn.generators.functions.elementwise import ElementwiseSpec
+from asmdnn.generators.functions.expression import Builder
+from asmdnn.generators.functions.postops import ExpressionOp, Operand
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
@@ -20,6 +25,7 @@ from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES, f32
 
 SRC, DST = range(2)
+ALGORITHMS = {"sum": "sum", "mul": "product"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,8 @@ class CumulativeSum:
     have the same dims, in any formats; in place, unless exclusive, if they have one format.
     Source: ONNX's CumSum.  Raises InvalidArguments.
     """
+
+    alg: ClassVar[str] = "sum"
 
     src: MemoryDesc
     dst: MemoryDesc
@@ -42,16 +50,28 @@ class CumulativeSum:
         check_tensor("dst", self.dst, self.src.dims)
         object.__setattr__(self, "axis", checked_axis(self.axis, self.src))
         for name in ("exclusive", "reverse"):
-            check_flag(f"CumulativeSum.{name}", getattr(self, name))
+            check_flag(f"{type(self).__name__}.{name}", getattr(self, name))
 
     def __str__(self) -> str:
-        words = [f"cumulative sum of {self.src} to {self.dst}, axis {self.axis}"]
+        words = [f"cumulative {ALGORITHMS[self.alg]} of {self.src} to {self.dst}, axis {self.axis}"]
         return ", ".join(words + ["exclusive"] * self.exclusive + ["reverse"] * self.reverse)
+
+
+@dataclass(frozen=True, slots=True)
+class CumulativeProduct(CumulativeSum):
+    """dst = the products of src along `axis`, from the first element to each; -1 is the last axis.
+
+    exclusive: without the element itself, so the first is 1.  reverse: from each element to the last one.  src and dst
+    are those of a `CumulativeSum`.
+    Source: ONNX's CumProd.  Raises InvalidArguments.
+    """
+
+    alg: ClassVar[str] = "mul"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CumulativeRequest(AlongAxis[KernelSpec]):
-    """What is asked of cumulative sums; tensors: as f32."""
+    """What is asked of cumulative sums or products; tensors: as f32."""
 
     desc: CumulativeSum
 
@@ -105,7 +125,7 @@ def of_axis(
     desc: CumulativeSum, isa: str, along: str, where: tuple[Box, tuple[Loop, ...]], loops: tuple[Loop, Loop]
 ) -> Calls[KernelSpec]:
     """The calls for a loop over rows and one along them: sums, which without the element itself lie one step further,
-    after zeros."""
+    after zeros, or products after ones."""
     (box, outer), (rows, row) = where, loops
     axis = row if along == "rows" else rows
     src_row_bytes, dst_row_bytes = rows.strides_bytes(f32)
@@ -113,22 +133,35 @@ def of_axis(
     def sums(rows: int, elements: int) -> CumulativeSumSpec:
         return CumulativeSumSpec(
             isa=isa, along=along, rows=rows, elements=elements, src_row_bytes=src_row_bytes,
-            dst_row_bytes=dst_row_bytes, reverse=desc.reverse,
+            dst_row_bytes=dst_row_bytes, reverse=desc.reverse, alg=desc.alg,
         )  # fmt: skip
 
     if not desc.exclusive:
         return [(sums(rows.extent, row.extent), box, outer)]
     one = (rows.extent, 1) if along == "rows" else (1, row.extent)
     first = axis.extent - 1 if desc.reverse else 0
-    zeros = RowsSpec(
-        isa=NARROWEST, rows=one[0], row_bytes=f32.size_bytes * one[1], src_step=0, dst_step=dst_row_bytes, zero=True
-    )
-    calls: Calls[KernelSpec] = [(zeros, moved(box, (0, first * axis.strides[DST])), outer)]
+    if desc.alg == "sum":
+        firsts: KernelSpec = RowsSpec(
+            isa=NARROWEST, rows=one[0], row_bytes=f32.size_bytes * one[1], src_step=0, dst_step=dst_row_bytes, zero=True
+        )
+    else:
+        firsts = ones_of(isa, one, src_row_bytes, dst_row_bytes)
+    calls: Calls[KernelSpec] = [(firsts, moved(box, (0, first * axis.strides[DST])), outer)]
     if axis.extent > 1:
         less = (rows.extent, row.extent - 1) if along == "rows" else (rows.extent - 1, row.extent)
         further = (axis.strides[SRC], 0) if desc.reverse else (0, axis.strides[DST])
         calls.append((sums(*less), moved(box, further), outer))
     return calls
+
+
+def ones_of(isa: str, dims: tuple[int, int], src_row_bytes: int, dst_row_bytes: int) -> ElementwiseSpec:
+    """Rows of ones, whatever src holds."""
+    (x,) = (build := Builder()).inputs
+    one = ExpressionOp(build.finish(build.where(x == x, 1.0, 1.0)), ())
+    return ElementwiseSpec(
+        isa=isa, rows=dims[0], elements=dims[1], src=Operand(SRC, src_row_bytes, 0, False), dst_row_bytes=dst_row_bytes,
+        chain=(one,),
+    )  # fmt: skip
 
 
 def moved(box: Box, steps: tuple[int, int]) -> Box:
@@ -137,7 +170,7 @@ def moved(box: Box, steps: tuple[int, int]) -> Box:
 
 def cost(spec: KernelSpec, tuning: ReductionTuning) -> int:
     """Expected cycles."""
-    if isinstance(spec, RowsSpec):
+    if isinstance(spec, RowsSpec | ElementwiseSpec):
         return tuning.call_cycles + spec.rows
     assert isinstance(spec, CumulativeSumSpec)
     vectors = -(-spec.elements // lanes_of(spec.isa))

@@ -4,7 +4,7 @@ from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.reduction import cumulative, reduction
-from asmdnn.primitives.reduction.cumulative import CumulativeSum
+from asmdnn.primitives.reduction.cumulative import CumulativeProduct, CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionForward
 
 
@@ -15,10 +15,11 @@ def words(desc: ReductionForward) -> Words:
 
 def cumulative_words(desc: CumulativeSum) -> Words:
     flags = " exclusive" * desc.exclusive + " reverse" * desc.reverse
-    return Words("cumulative_sum", f"axis:{desc.axis}{flags}", dims_word(desc.src))
+    return Words(f"cumulative_{cumulative.ALGORITHMS[desc.alg]}", f"axis:{desc.axis}{flags}", dims_word(desc.src))
 
 
 KINDS = (
     Kind(ReductionForward, (reduction.plans,), words, any_batch=by_rows),
     Kind(CumulativeSum, (cumulative.plans,), cumulative_words, any_batch=by_rows),
+    Kind(CumulativeProduct, (cumulative.plans,), cumulative_words, any_batch=by_rows),
 )
