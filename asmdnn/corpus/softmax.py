@@ -110,6 +110,18 @@ def typed(isa: str) -> Iterator[SoftmaxSpec | SoftmaxLanesSpec]:
             yield SoftmaxLanesSpec(isa=isa, **rows, log=i > 1)
 
 
+def left_parts() -> Iterator[SoftmaxPartsSpec]:
+    """Rows that leave their logsumexp: dense, and apart after a mask; some of those at a time, and more; a negative
+    scale."""
+    isa, lanes = AVX512_CORE_BF16.name, LANES["avx512_core"]
+    for rows, elements, apart, scale in ((1, 1, 4, 0.25), (ROWS + 3, lanes + 5, 4, -0.5), (ROWS, 2 * lanes, 12, 0.25)):
+        masks = (BinaryOp("add", Operand(3, 4 * elements, 0, False)),) if apart > 4 else ()
+        yield SoftmaxPartsSpec(
+            isa=isa, rows=rows, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=2 * (elements + GAP),
+            scale=scale, kind="bf16", masks=masks, logsumexp=Operand(3 + len(masks), apart, 0, True),
+        )  # fmt: skip
+
+
 def parts() -> Iterator[SoftmaxPartsSpec]:
     """Part of a vector, an odd number, around the loop's turn; rows alone, some of those at a time, and more; a
     negative scale; a mask, and a number a row."""
@@ -133,4 +145,5 @@ FAMILIES = {
     **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed, counted=counted, sums=left_sums),
     "softmax-rounded": rounded(typed),
     "softmax-parts-avx512_core_bf16": parts,
+    "softmax-parts-sums-avx512_core_bf16": left_parts,
 }

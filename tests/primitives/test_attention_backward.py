@@ -112,6 +112,23 @@ def test_types(isa: str, kind: Any, unit: float, left: bool) -> None:
         assert (np.abs(result.astype(float) - values) <= room).all()
 
 
+@pytest.mark.isa("avx512_core_bf16")
+def test_from_the_logsumexp_of_bf16() -> None:
+    """Of a forward pass that sums powers which are off by 2^-13.5 of each: so are probabilities, and what is made of
+    them, in the size of gradients without signs."""
+    random, engine = np.random.default_rng(11), dnn.Engine(isa="avx512_core_bf16", machine="zen3")
+    dims = (2, 4, 37, 20), (2, 2, 53, 20), (2, 2, 53, 24), (2, 4, 37, 24)
+    query, key, value, dy = (random.uniform(-1, 1, size).astype(ml_dtypes.bfloat16) for size in dims)
+    _, sums = ops.attention(query, key, value, return_logsumexp=True, engine=engine)
+    found = ops.attention_gradient(dy, query, key, value, logsumexp=sums, engine=engine)
+    numbers = [x.astype(float) for x in (query, key, value, dy)]
+    wanted = attention_gradient(*numbers, 20**-0.5, 0.0)
+    sizes = attention_gradient(*map(np.abs, numbers), 20**-0.5, 0.0)
+    for result, values, size in zip(found, wanted, sizes, strict=True):
+        room = 2.0**-8 * np.abs(values) + 2.0**-12 * np.abs(size).max()
+        assert (np.abs(result.astype(float) - values) <= room).all()
+
+
 def test_types_that_differ(isa: str) -> None:
     """Operands are converted where they are packed or copied, and results where they are done."""
     x, narrow = layout((1, 2, 9, 8), "abcd"), dnn.MemoryDesc((1, 2, 9, 8), dnn.bf16, "abcd")

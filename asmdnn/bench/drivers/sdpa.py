@@ -24,6 +24,7 @@ TRANSPOSED = (0, 1, 3, 2)  # keys as rows, which descriptions have
 BUFFERS = {"buffer": (1, 1, 1, 1), "buffer_1d": (0, 0, 0, 1), "buffer_2d": (0, 0, 1, 1)}
 SUMS = "logsumexp"
 CAUSAL = ("causal_top_left", "causal_bottom_right")
+POWERS_ERROR = 2.0**-13.5  # and of the logarithm of their sum, there
 BF16_ROUNDOFF = 2.0**-9  # of probabilities, which sum up to 1, where a level multiplies bf16
 TYPES = ("f32", "bf16", "f16")
 
@@ -102,13 +103,14 @@ class SdpaWork(TensorWork):
     def answer(self, data: TensorData) -> Answer:
         query, key, value = (self.real(data, name) for name in ("query", "key", "value"))
         values = attention(query, key, value, self.depth**-0.5, self.added(data))
+        of_bf16 = {self.descs[name].dtype for name in ("query", "key", "value")} == {dnn.bf16}
+        of_values = attention_error(query, key) + BF16_ROUNDOFF * of_bf16
         if self.keeps:
             sums, error = attention_sums(query, key, self.depth**-0.5, self.added(data))
-            kind, of_dst = self.descs["dst"].dtype, np.full_like(values, attention_error(query, key))
-            found = [typed.narrowed(values, of_dst, kind), (sums, error)]
+            kind, of_dst = self.descs["dst"].dtype, np.full_like(values, of_values)
+            found = [typed.narrowed(values, of_dst, kind), (sums, error + POWERS_ERROR * of_bf16)]
             return typed.together(found)
-        of_bf16 = {self.descs[name].dtype for name in ("query", "key", "value")} == {dnn.bf16}
-        return self.judged(data, values, attention_error(query, key) + BF16_ROUNDOFF * of_bf16)
+        return self.judged(data, values, of_values)
 
     def peer(self, isa: str, threads: int) -> PeerSide:
         if self.lacks:

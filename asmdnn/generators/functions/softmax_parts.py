@@ -8,6 +8,7 @@
 | dst     | kind[rows, elements] | rows dst_row_bytes apart, elements dense |
 | factors | f32[rows] | dense |
 | 3, 4 .. | f32[rows, elements] | operands of masks, each laid out as its Operand says |
+| last, if it is asked for | f32[rows] | logsumexp: max x + log(sum of e^(x - max x)); its Operand says how far apart |
 
 dst is rounded once, by the instruction of the level: bf16 is 0 where it is a denormal number, as products take those.
 Of a row with NaN or +infinity, or with nothing but -infinity, the factor is NaN.
@@ -24,9 +25,10 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
 from asmdnn.generators.functions.eltwise.exponential import LOG2_E
-from asmdnn.generators.functions.postops import EltwiseOp, PostOp
+from asmdnn.generators.functions.postops import EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.row_code import DST, SRC, Rows, steps_of
 from asmdnn.generators.functions.rows import Vectors, Walk, operands_touched, rows_touched
+from asmdnn.generators.functions.softmax_programs import log_program
 from asmdnn.generators.stores import ROUNDING_REGISTERS, store_at_once
 from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -42,6 +44,7 @@ DOWN = 0b1001  # VREDUCEPS's immediate: floor, and no exception
 ROWS = 4  # at a time: their maxima, and their sums, are found together
 AT_ONCE = 4  # vectors
 INFINITY = float("inf")
+NEXT = 0b111001  # VPERMILPS's immediate: each lane has the next one's number
 
 
 @exact
@@ -57,6 +60,7 @@ class SoftmaxPartsSpec:
     scale: float
     kind: str
     masks: tuple[PostOp, ...] = ()
+    logsumexp: Operand | None = None
 
     @property
     def name(self) -> str:
@@ -65,13 +69,16 @@ class SoftmaxPartsSpec:
 
     @property
     def frame(self) -> tuple[str, ...]:
-        return ("src", "dst", "factors", *names_of_operands(self.masks))
+        names = names_of_operands(self.masks)
+        return ("src", "dst", "factors", *names, *["logsumexp"] * (self.logsumexp is not None))
 
     def footprint(self) -> Footprint:
         src = rows_touched(SRC, self.rows, self.src_row_bytes, self.elements)
         dst = rows_touched(DST, self.rows, self.dst_row_bytes, self.elements, size_of(self.kind))
-        masks = operands_touched(self.masks, self.rows, self.elements)
-        return Footprint(tuple(dict.fromkeys((*src, *masks))), (*dst, Range(FACTORS, 0, F32_BYTES * self.rows)))
+        masks, sums = operands_touched(self.masks, self.rows, self.elements), self.logsumexp
+        left = rows_touched(sums.argument, self.rows, sums.row_bytes, 1) if sums else ()
+        factors = Range(FACTORS, 0, F32_BYTES * self.rows)
+        return Footprint(tuple(dict.fromkeys((*src, *masks))), (*dst, factors, *left))
 
     def generate(self, asm: Assembler) -> None:
         PartsCode(self, vector_of(self.isa, asm)).all_rows()
@@ -82,7 +89,7 @@ class PartsCode(Rows):
     """Some rows at a time: the maximum of each, then the powers of each, while they are summed."""
 
     def __init__(self, spec: SoftmaxPartsSpec, v: Vector) -> None:
-        steps = {FACTORS: F32_BYTES, **steps_of(operands_of(spec.masks))}
+        steps = {FACTORS: F32_BYTES, **steps_of([*operands_of(spec.masks), spec.logsumexp])}
         super().__init__(v, spec.rows, min(spec.rows, ROWS), (spec.src_row_bytes, spec.dst_row_bytes), steps)
         self.spec, self.stored = spec, native_element(spec.kind, spec.isa)
         self.walk = Walk(v, spec.elements, self.stored.size_bytes)
@@ -100,9 +107,12 @@ class PartsCode(Rows):
         most = self.together_of([self.furthest(r, further, least) for r in range(rows)], further)
         self.times(most, -self.factor)
         v.store_first(self.limits, most, whole(rows))
-        v.registers.free(most)
+        if self.spec.logsumexp is None:
+            v.registers.free(most)
         asm.role("powers")
         total = self.together_of([self.powers(r) for r in range(rows)], v.add)
+        if self.spec.logsumexp is not None:
+            self.leave_logsumexp(total, most, rows, self.spec.logsumexp)
         asm.VDIVPS(total.xmm, self.power[0].xmm, total.xmm)
         self.store_factors(total, rows)
         v.registers.free(total)
@@ -193,6 +203,22 @@ class PartsCode(Rows):
             asm.VSCALEFPS(result, result, x)
         v.registers.free(*values, *fractions)
         return list(results)
+
+    def leave_logsumexp(self, total: Register, limits: Register, rows: int, where: Operand) -> None:
+        """log(total) - limits log(2), a lane for each row; the limits are given up."""
+        v, asm = self.v, self.v.asm
+        copy = v.registers.take("sum")
+        v.move(copy, total)
+        (found,) = self.apply(log_program(), [[copy]])
+        self.times(limits, -1.0 / LOG2_E)
+        v.add(found, found, limits)
+        v.registers.free(limits)
+        to = self.operands.register(where.argument)
+        for row in range(rows):
+            asm.VMOVSS(mem(to, row * where.row_bytes, size=F32_BYTES), found.xmm)
+            if row + 1 < rows:
+                asm.VPERMILPS(found.xmm, found.xmm, NEXT)
+        v.registers.free(found)
 
     def store_factors(self, x: Register, rows: int) -> None:
         at = mem(self.operands.register(FACTORS), size=self.v.bytes)

@@ -137,11 +137,10 @@ class SoftmaxInParts(Softmax):
         return {"src": ROUNDED, "binary_0": FACTORS}
 
     def kernel(self, rows: int, keys: int, masks: tuple[PostOp, ...], sums: Operand | None) -> tuple[KernelSpec, int]:
-        assert sums is None, "rows that leave their logsumexp are f32"
         level, (src_row, dst_row) = narrowing_level(self.dtype.name, self.engine.isa), self.rows_bytes
         spec = SoftmaxPartsSpec(
             isa=level, rows=rows, elements=keys, src_row_bytes=src_row, dst_row_bytes=dst_row, scale=self.scale,
-            kind=self.dtype.name, masks=masks,
+            kind=self.dtype.name, masks=masks, logsumexp=sums,
         )  # fmt: skip
         tuning, vectors = self.engine.tuning.softmax, -(-keys // lanes_of(level))
         return spec, tuning.call_cycles + rows * (vectors * tuning.vector_cycles + tuning.row_cycles // ROWS)

@@ -33,12 +33,8 @@ def outputs_of(passed: Mapping[str, MemoryDesc]) -> tuple[str, ...]:
 
 
 def types_of(passed: Mapping[str, MemoryDesc], engine: Engine) -> tuple[Types, ...]:
-    """What both products may multiply, best first: bf16 where all are and the level does, fast enough; f32.
-
-    Rows of f32 alone leave their logsumexp."""
+    """What both products may multiply, best first: bf16 where all are and the level does, fast enough; f32."""
     widened = multiplied(f32, f32, engine.isa)
-    if SUMS in passed:
-        return (widened,)
     pairs = fast_pairs((passed[name].dtype for name in ("query", "key", "value")), engine)
     return (widened,) if pairs is None else (pairs, widened)
 

@@ -66,8 +66,13 @@ def parts_case(spec: SoftmaxPartsSpec, random: np.random.Generator, integers: bo
         memory["dst"].store(r * spec.dst_row_bytes, row)
     factors = 1 / powers.sum(axis=1)
     memory["factors"].store(0, factors)
+    if spec.logsumexp is not None:
+        for r, (row, factor) in enumerate(zip(x, factors, strict=True)):
+            memory["logsumexp"].store(r * spec.logsumexp.row_bytes, np.array([row.max() - np.log(factor)]))
     error = POLYNOMIAL + UNIT_ROUNDOFF * (ROUNDINGS + 4 * np.abs(x).max())
     bounds = {"dst": error + 2.0**-9, "factors": error * factors.max()}
+    if spec.logsumexp is not None:
+        bounds["logsumexp"] = error + UNIT_ROUNDOFF * ROUNDINGS * max(1.0, np.abs(x).max())
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, bounds)
 
 
