@@ -2,18 +2,20 @@
 
 Both operands of matrix products are data here, and each of them is read by several products: the forward pass and both
 gradients.  So a value is converted once for all of them, also for those that see it transposed, and each product bears
-its share.  Convolutions and their gradients by data read a copy of their source, in the format that they like; those
-by weights read two; weights are packed with every call in any type.  Sums, activations, gradients, moments and
+its share.  So does attention, whose gradient, of f32 products, reads the numbers that it has multiplied: probabilities
+are computed again.  Convolutions and their gradients by data read a copy of their source, in the format that they like;
+those by weights read two; weights are packed with every call in any type.  Sums, activations, gradients, moments and
 parameters stay f32.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from asmdnn.errors import Unimplemented
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.attention import ATTENTION, GRADIENT, forward_of, plain_attention
 from asmdnn.network.lowering.convolutions import given_product
 from asmdnn.network.lowering.gradients import weights_gradient
 from asmdnn.network.narrow_costs import Costs, of_data
@@ -22,16 +24,24 @@ from asmdnn.network.storage import StorageTypes
 from asmdnn.primitives.core.description import Description
 from asmdnn.types import DataType, f32
 
+MULTIPLIED = 3  # inputs of attention, at most; what comes after is a mask
 VIEWS = {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"}
 
 
 def rounded_products(graph: StaticGraph, groups: Sequence[Group], costs: Costs) -> StorageTypes:
     """The products that are expected to be faster so, with their shares of conversions."""
     makers, narrow = {group.result: group for group in groups}, costs.types.src
-    read = {group.result: operands(graph, makers, group) for group in groups if is_product(graph, group)}
+    read = {
+        group.result: operands(graph, makers, group)
+        for group in groups
+        if is_product(graph, group) or is_attention(group)
+    }
     uses = Counter(name for names in read.values() for name in names)
     found = dict[str, DataType]()
     for group in groups:
+        if is_attention(group):
+            found |= rounded_attention(groups, group, costs, sum(shares(costs, uses, read[group.result])))
+            continue
         is_matrix, is_weights = group.result in read, is_weights_gradient(group)
         if not is_matrix and not is_weights and not is_convolution(graph, group):
             continue
@@ -40,13 +50,39 @@ def rounded_products(graph: StaticGraph, groups: Sequence[Group], costs: Costs) 
         except Unimplemented:
             continue
         if is_matrix:
-            now += sum(costs.conversion(graph.shape(name)) // uses[name] for name in read[group.result])
+            now += sum(shares(costs, uses, read[group.result]))
         else:
             converted = group.nodes[0].inputs[: 2 if is_weights else 1]
             now += sum(costs.conversion(graph.shape(name)) for name in converted)
         if now < before:
             found[group.result] = narrow
     return StorageTypes({}, found)
+
+
+def shares(costs: Costs, uses: Mapping[str, int], names: Sequence[str]) -> Iterator[int]:
+    """Of conversions of values, of one of the products that read them."""
+    return (costs.conversion(costs.graph.shape(name)) // uses[name] for name in names)
+
+
+def rounded_attention(groups: Sequence[Group], group: Group, costs: Costs, conversions: int) -> Mapping[str, DataType]:
+    """Attention, and its gradient, where the first is expected to be faster with conversions of what both read."""
+    node, steps, narrow = group.node, costs.steps, costs.types.src
+    try:
+        before, now = (costs.cycles(plain_attention(steps, node, dtype)) for dtype in (f32, narrow))
+    except Unimplemented:
+        return {}
+    reading = [
+        other.result
+        for other in groups
+        if other.main is not None and other.main.key == GRADIENT and forward_of(steps, other.main) == node
+    ]
+    widened = len(reading) * costs.conversion(costs.graph.shape(node.inputs[0]))
+    faster = now + conversions + widened < before
+    return dict.fromkeys((group.result, *reading), narrow) if faster else {}
+
+
+def is_attention(group: Group) -> bool:
+    return group.main is not None and group.main.key == ATTENTION
 
 
 def is_product(graph: StaticGraph, group: Group) -> bool:
@@ -72,7 +108,7 @@ def is_weights_gradient(group: Group) -> bool:
 
 def operands(graph: StaticGraph, makers: dict[str, Group], group: Group) -> list[str]:
     """What it multiplies, as values that are converted; constants are packed once."""
-    return [seen(makers, name) for name in group.node.inputs if not graph.is_constant(name)]
+    return [seen(makers, name) for name in group.node.inputs[:MULTIPLIED] if not graph.is_constant(name)]
 
 
 def seen(makers: dict[str, Group], name: str) -> str:

@@ -50,6 +50,65 @@ def test_products_of_all_passes_multiply_bf16() -> None:
     assert dtypes == {np.dtype(np.float32), np.dtype(np.int64)}
 
 
+def attended(threads: int = 1, isa: str = BF16, rows: int = 64, **options: Any) -> dnn.TrainingStep:
+    """Four heads of 32, causal."""
+    g, heads, size = dnn.Graph("attended", seed=5), 4, 32
+    x, t = g.input("x", (2, rows, heads * size)), g.input("t", (2 * rows,), np.int64)
+    q, k, v = (
+        g.apply(
+            "Transpose",
+            g.apply("Reshape", x @ g.parameter(name, (heads * size, heads * size)), np.array([2, rows, heads, size])),
+            perm=(0, 2, 1, 3),
+        )
+        for name in "qkv"
+    )
+    y = g.apply("Transpose", g.apply("Attention", q, k, v, is_causal=options.pop("causal", 1)), perm=(0, 2, 1, 3))
+    y = g.apply("Reshape", y, np.array([2 * rows, heads * size])) @ g.parameter("head", (heads * size, 5))
+    loss = g.apply("SoftmaxCrossEntropyLoss", y, t)
+    return g.train(loss, dnn.optim.SGD(0.1), engine=level(isa, threads), **options)
+
+
+def of_attention(rows: int = 64) -> dict[str, Any]:
+    rng = np.random.default_rng(6)
+    return {"x": rng.standard_normal((2, rows, 128)).astype(np.float32), "t": np.arange(2 * rows) % 5}
+
+
+def attentions(step: dnn.TrainingStep) -> list[Any]:
+    (segment,) = step._nets.main.planned("looked at").segments
+    return [one.pd for one in segment.steps if one.label.startswith("Attention")]
+
+
+@pytest.mark.parametrize("causal", [0, 1])
+def test_attention_multiplies_bf16(causal: int) -> None:
+    """In the forward pass; its gradient reads the same numbers, and the logsumexp of their scores."""
+    step = attended(precision="bf16", causal=causal)
+    step.check()
+    forward, backward = attentions(step)
+    assert forward.implementation == f"attention:{BF16}"
+    assert backward.implementation == "reorder+attention:avx512_core"
+    assert {backward.desc.query.dtype, backward.desc.key.dtype, backward.desc.value.dtype} == {dnn.bf16}
+    assert forward.desc.logsumexp is not None and backward.desc.logsumexp is not None
+    assert {forward.desc.dst.dtype, backward.desc.diff_query.dtype} == {dnn.f32}
+    assert not any(pd.implementation.endswith(BF16) for pd in attentions(attended(causal=causal)))
+    slow = attended(isa="avx512_core", precision="bf16", causal=causal)
+    assert not any(pd.desc.query.dtype == dnn.bf16 for pd in attentions(slow))
+
+
+@pytest.mark.isa(BF16)
+def test_steps_with_attention_learn_as_in_f32() -> None:
+    """Gradients are off by roundings of what is multiplied; bits do not depend on threads."""
+    narrow, wide, given = attended(precision="bf16"), attended(), of_attention()
+    assert all(found.fits for found in narrow.verify(given))
+    found, expected = narrow.gradients(**given), wide.gradients(**given)
+    for name, gradient in expected.items():
+        np.testing.assert_allclose(found[name], gradient, atol=4 * UNIT * np.abs(gradient).max(), err_msg=name)
+    losses = [[step(**given) for _ in range(20)] for step in (narrow, wide)]
+    np.testing.assert_allclose(*losses, rtol=4 * UNIT)
+    for threads in (2, 3):
+        other = attended(threads, precision="bf16")
+        assert [other(**given) for _ in range(20)] == losses[0]
+
+
 def test_a_value_is_converted_once_for_all_its_views() -> None:
     """The second layer's weights are multiplied as they are and transposed, of one copy."""
     (segment,) = perceptron(BF16, precision="bf16")._nets.main.planned("looked at").segments

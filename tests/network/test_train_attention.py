@@ -16,7 +16,8 @@ HIDDEN = np.where(np.arange(ROWS)[:, None] == 1, np.float32(-3e38), FUTURE).asty
 
 
 def step_of(kind: str, **options: Any) -> dnn.TrainingStep:
-    """kind: "operator", or what is written out: "plain", "masked", a row "hidden", or "biased" by a trained mask."""
+    """kind: "operator", such a "causal" one, or what is written out: "plain", "masked", a row "hidden", or
+    "biased" by a trained mask."""
     g = dnn.Graph("attention", seed=3)
     x, t = g.input("x", (N, ROWS, HEADS * SIZE)), g.input("t", (N * ROWS,), np.int64)
     split = np.array([N, ROWS, HEADS, SIZE])
@@ -25,8 +26,8 @@ def step_of(kind: str, **options: Any) -> dnn.TrainingStep:
         for name in "qkv"
     )
     weights = None
-    if kind == "operator":
-        y = g.apply("Attention", q, k, v)
+    if kind in ("operator", "causal"):
+        y = g.apply("Attention", q, k, v, is_causal=int(kind == "causal"))
     else:
         scores = (q @ g.apply("Transpose", k, perm=(0, 1, 3, 2))) / np.sqrt(SIZE)
         if kind != "plain":
@@ -48,13 +49,15 @@ def operators(step: dnn.TrainingStep) -> list[str]:
     return [node.op for node in step._nets.main.model.body.nodes]
 
 
-@pytest.mark.parametrize("kind", ["operator", "plain", "masked"])
+@pytest.mark.parametrize("kind", ["operator", "causal", "plain", "masked"])
 def test_the_forward_pass_leaves_its_sums(kind: str) -> None:
     """The gradient reads the logsumexp of rows; a network without a gradient leaves none."""
     step = step_of(kind)
     forward, backward = (x for x in compiled(step._nets.main).steps if "logsumexp" in x.buffers)
     assert isinstance(forward.pd.desc, dnn.AttentionForward)
     assert isinstance(backward.pd.desc, dnn.AttentionBackward)
+    assert forward.pd.desc.causal == backward.pd.desc.causal == (kind == "causal")
+    assert (forward.pd.desc.mask is None) == (kind != "masked")
     assert forward.buffers["logsumexp"] == backward.buffers["logsumexp"]
     assert all(found.fits for found in step.verify(feeds()))
     net = dnn.Graph("inference")
@@ -78,6 +81,16 @@ def test_losses_are_those_of_the_operator() -> None:
     losses = [[step(**given) for _ in range(5)] for step in (one, other)]
     np.testing.assert_allclose(*losses, rtol=1e-6)
     assert losses[0][-1] < losses[0][0]
+
+
+def test_causal_attention_is_that_of_a_mask() -> None:
+    """Of gradients and losses, in plans that look at no future."""
+    one, other, given = step_of("causal"), step_of("masked"), feeds()
+    found, expected = one.gradients(**given), other.gradients(**given)
+    for name, gradient in expected.items():
+        np.testing.assert_allclose(found[name], gradient, rtol=1e-4, atol=1e-6)
+    losses = [[step(**given) for _ in range(5)] for step in (one, other)]
+    np.testing.assert_allclose(*losses, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("kind", "options"), [("biased", {}), ("plain", {"shows": True})])
