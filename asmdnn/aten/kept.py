@@ -9,7 +9,7 @@ from asmdnn.network.building import Graph
 from asmdnn.network.kept import find, keep
 from asmdnn.network.kept_graph import key_of_model
 from asmdnn.network.network import Network
-from asmdnn.network.storage import precision_of
+from asmdnn.network.storage import is_fallback, precision_of
 
 
 def network_of(
@@ -21,7 +21,7 @@ def network_of(
     one with the same weights that any process has run is taken from the cache on disk, and this one is kept there.
     """
     key = key_of(graph, outputs, options) if keeps else None
-    found = find(key, options.engine.threads) if key else None
+    found = find(key, options.engine.threads, options.fallback) if key else None
     if found is None:
         if not holds:
             graph._own_constants()
@@ -30,16 +30,16 @@ def network_of(
             keep(key, net.planned())
         return net
 
-    def planned() -> Any:
+    def again() -> Network:
         if key_of(graph, outputs, options) != key:
             raise InvalidArguments("the module's weights have changed since it was translated: translate it again")
-        return options.compiled(graph, outputs).planned()
+        return options.compiled(graph, outputs)
 
-    return Network(lambda: options.engine, found, planned)
+    return Network(lambda: options.engine, found, again)
 
 
 def key_of(graph: Graph, outputs: Mapping[str, Any], options: CompileOptions) -> str | None:
-    """Nodes in numpy are not kept."""
-    if options.fallback is not None:
+    """What the network is kept under."""
+    if not is_fallback(options.fallback):
         return None
     return key_of_model(graph._model(outputs), options.engine, precision_of(options.precision, ()))

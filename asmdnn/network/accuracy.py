@@ -17,7 +17,7 @@ from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.saturation import cut_off, overflown
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
-from asmdnn.network.timing import parts_with_values
+from asmdnn.network.timing import segments_with_values
 from asmdnn.network.verification import Difference, ExaminedGroup, differences, distance, evaluated, largest_number
 from asmdnn.records import dataclass
 
@@ -84,12 +84,13 @@ def largest_first(several: Sequence[Deviation]) -> tuple[Deviation, ...]:
 def verification(plan: NetworkPlan, feeds: Mapping[str, Array], outputs: Mapping[str, Array]) -> Verification:
     """Of the primitives of a network.  outputs: what it returns for these feeds."""
     graph, found, groups, others = plan.graph, list[ExaminedGroup](), list[Group](), list[Group]()
-    for part, values in parts_with_values(plan, feeds):
-        groups += part.segment.groups
-        if isinstance(part, CompiledSegment):
-            found += differences(graph, Stepwise(part, plan.engine, values), values)
+    for segment, values in segments_with_values(plan, feeds):
+        if isinstance(segment, CompiledSegment):
+            groups += segment.segment.groups
+            found += differences(graph, Stepwise(segment, plan.engine, values), values)
         else:
-            others += part.segment.groups
+            groups += segment.groups
+            others += segment.groups
     exact, single = (definitions(graph, groups, feeds, dtype) for dtype in (np.float64, np.float32))
     steps = [
         Deviation(

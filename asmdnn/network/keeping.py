@@ -1,7 +1,7 @@
-"""The part of a network that keeps state between calls."""
+"""The part of a network that keeps state between calls, and knows what a network with the same can be made of."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.arrays import Array
@@ -16,10 +16,17 @@ class KeepsState:
     _states: StateArrays | None
     _runnable: Runnable
 
-    if TYPE_CHECKING:
+    _origin: Any
+    _again: Callable[[], Any] | None
 
-        @property
-        def origin(self) -> Any: ...
+    @property
+    def origin(self) -> Any:
+        """What it can be made of again: a function and its arguments.  Raises InvalidArguments."""
+        if self._origin is None and self._again is not None:
+            self._origin = self._again().origin
+        if self._origin is None:
+            raise InvalidArguments("the network has nothing that it could be made of again: load its model for that")
+        return self._origin
 
     def __copy__(self) -> Any:
         """Itself, as nothing changes what a network computes; with state one that has its own."""

@@ -7,8 +7,8 @@ is.  A network is stored when it has run for the first time, as kernels are gene
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import Runner
 from asmdnn.network.saved import PackedNetwork, saved
-from asmdnn.network.storage import IN_F32, ErrorLimit, Precision
+from asmdnn.network.storage import IN_F32, ErrorLimit, Precision, is_fallback
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.byte_sums import byte_sum
 from asmdnn.version import __version__
@@ -61,10 +61,10 @@ def key_of(
 ) -> str | None:
     """What a network is kept under; None if it is not to be kept, or the arguments are none.
 
-    fallback: no part of it, as a network is kept if all of it is native, and that is then the one without.  limit: with
-    the inputs that it is kept for, by which what stays f32 is found.
+    fallback: no part of it, as a network that is native throughout is the one without; one with nodes in numpy has
+    `key_with_numpy`.  limit: with the inputs that it is kept for, by which what stays f32 is found.
     """
-    if not (fallback is None or isinstance(fallback, str)) or fallback not in (None, "numpy") or store() is None:
+    if not is_fallback(fallback) or store() is None:
         return None
     try:
         data = model if isinstance(model, bytes) else content_of(Path(model), LARGEST_FILE_BYTES)
@@ -130,43 +130,59 @@ def stats_below(folder: str) -> Iterator[tuple[str, int, int]]:
                 yield from stats_below(entry.path)
 
 
-def find(key: str, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork | None:
-    """The network that is kept under a key."""
+def find(key: str, threads: int, fallback: str | None, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork | None:
+    """The network that is kept under a key; with a fallback one that has nodes in numpy, too."""
     kept = store()
-    image = kept.get_image(key) if kept else None
-    try:
-        return saved(image, key, threads, pieces) if image else None
-    except AsmdnnError:  # of another version, or of a level that the CPU lacks
-        return None
+    for each in (key, key_with_numpy(key))[: 1 if fallback is None else 2]:
+        image = kept.get_image(each) if kept else None
+        try:
+            if image:
+                return saved(image, each, threads, pieces)
+        except AsmdnnError:  # of another version, or of a level that the CPU lacks
+            pass
+    return None
+
+
+def key_with_numpy(key: str) -> str:
+    """What a network with nodes in numpy is kept under, so that nobody finds it who asked for none."""
+    return hashlib.sha256(f"{key} with nodes in numpy".encode()).hexdigest()
 
 
 def keep(key: str, planned: "NetworkPlan") -> None:
-    """Have a native network stored when it has been made ready to run, now if it is."""
-    part = planned.runnable.native
-    if part is None:
-        return
-    if part.is_ready:
-        put(key, planned, part.runner)
-        return
-    make = part.make
+    """Have a network stored when all of its native parts have been made ready to run, now if they are."""
+    natives, runners = planned.runnable.natives, dict[int, Runner]()
+    if not natives:
+        put(key, planned, ())
 
-    def made(names: Sequence[str]) -> Runner:
-        runner = make(names)
-        put(key, planned, runner)
-        return runner
+    def add(number: int, runner: Runner) -> None:
+        runners[number] = runner
+        if len(runners) == len(natives):
+            put(key, planned, [runners[i] for i in range(len(natives))])
 
-    part.make = made
+    for i, part in enumerate(natives):
+        if part.is_ready:
+            add(i, part.runner)
+        else:
+            part.make = partial(announced, part.make, partial(add, i))
 
 
-def put(key: str, planned: "NetworkPlan", runner: Runner, weights_key: str = "") -> None:
-    """Store a network, if it can be written down; with a key, its weights are kept under that."""
+def announced(make: Callable[[Sequence[str]], Runner], add: Callable[[Runner], None], names: Sequence[str]) -> Runner:
+    """What `make` makes, told to `add`."""
+    runner = make(names)
+    add(runner)
+    return runner
+
+
+def put(key: str, planned: "NetworkPlan", runners: Sequence[Runner], weights_keys: Sequence[str] = ()) -> None:
+    """Store a network, if it can be written down.  runners: of its native parts; with keys, their weights are kept
+    under these."""
     with importing():
-        from asmdnn.network.saving import image_pieces
+        from asmdnn.network.saving import kept_pieces
         from asmdnn.planning.codec import NotPackable
 
-    kept = store()
+    kept, own = store(), key if planned.runnable.native else key_with_numpy(key)
     try:
         if kept:
-            kept.put_image(key, image_pieces(planned, key, runner, weights_key))
-    except NotPackable:  # by a plan that has no words for a value: it is planned every time
+            kept.put_image(own, kept_pieces(planned, own, runners, weights_keys))
+    except NotPackable:  # by a plan or a node that has no words for a value: it is planned every time
         pass

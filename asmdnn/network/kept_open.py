@@ -2,21 +2,24 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 from asmdnn.network.dims import OpenDims, Shapes
 from asmdnn.network.graph import Model
-from asmdnn.network.network import Network, Origin
+from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.primitives.core.engine import Engine
 
 
 class KeptOpenNetwork(OpenNetwork):
-    """As the OpenNetwork that `read` returns.  key: what its shapes are kept under."""
+    """As the OpenNetwork that `read` returns.  key: what its shapes are kept under; fallback: that of `load_onnx`."""
 
-    def __init__(self, title: str, dims: OpenDims, engine: Engine, key: str, read: Callable[[], Network]) -> None:
+    def __init__(
+        self, title: str, dims: OpenDims, engine: Engine, *, key: str, fallback: str | None, read: Callable[[], Network]
+    ) -> None:
         super().__init__(object(), dims, engine, title=title, make=self._planned_at, origin=None)
         self._read = read
-        self._keep_shapes_under(key)
+        self._keep_shapes_under(key, fallback)
 
     @cached_property
     def _whole(self) -> OpenNetwork:
@@ -29,7 +32,7 @@ class KeptOpenNetwork(OpenNetwork):
         return self._whole.model
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> Any:
         return self._whole.origin
 
     def _planned_at(self, asked: Shapes) -> Network:

@@ -6,7 +6,7 @@ a file of their own, under the sum of their bytes.  Shapes from the disk share w
 
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 from asmdnn.jit import image_file
@@ -32,15 +32,15 @@ class SharedPieces(SharedKernels):
         self._weights: dict[str, memoryview] = {}
         self._packed: list[tuple[ref[Array], str]] = []  # what was stored, and its key
 
-    def weights(self, image: Image) -> memoryview:
+    def weights(self, image: Image, part: Mapping[str, Any]) -> memoryview:
         """Raises KeyError where there are none, ValueError where they are damaged."""
-        key = image.text["weights"]
+        key = part["weights"]
         if key not in self._weights:
             kept = store()
             found = kept.get_image(key) if kept else None
             if found is None:
                 raise KeyError(key)
-            self._weights[key] = proved(found, key)
+            self._weights[key] = proved(found.apart, key)
         return self._weights[key]
 
     def put(self, weights: Array) -> str:
@@ -58,11 +58,12 @@ class SharedPieces(SharedKernels):
 
 
 class KeptShapes:
-    """Of one open network.  key: what is kept of it lies under, without dims; threads: what it is planned for; title,
-    dims: what is written down of it, so that its model need not be read."""
+    """Of one open network.  key: what is kept of it lies under, without dims; threads: what it is planned for;
+    fallback: whether nodes may be in numpy; title, dims: what is written down of it, so that its model need not be
+    read."""
 
-    def __init__(self, key: str, threads: int, title: str, dims: OpenDims) -> None:
-        self._key, self._threads, self._pieces = key, threads, SharedPieces()
+    def __init__(self, key: str, threads: int, fallback: str | None, title: str, dims: OpenDims) -> None:
+        self._key, self._threads, self._fallback, self._pieces = key, threads, fallback, SharedPieces()
         self._title, self._dims, self._is_described = title, dims, False
 
     def key_of(self, dims: Dims) -> str:
@@ -70,16 +71,16 @@ class KeptShapes:
 
     def find(self, dims: Dims) -> PackedNetwork | None:
         """What is kept of a shape."""
-        return find(self.key_of(dims), self._threads, self._pieces)
+        return find(self.key_of(dims), self._threads, self._fallback, self._pieces)
 
     def put(self, dims: Dims, network: "Network") -> bool:
         """Store a shape that was planned and has run.  Returns whether there is nothing left to be done."""
-        part = network.planned().runnable.native
-        if part is None:
-            return True
-        if not part.is_ready:
+        plan = network.planned()
+        natives = plan.runnable.natives
+        if not all(part.is_ready for part in natives):
             return False
-        put(self.key_of(dims), network.planned(), part.runner, self._pieces.put(part.runner.weights))
+        runners = [part.runner for part in natives]
+        put(self.key_of(dims), plan, runners, [self._pieces.put(runner.weights) for runner in runners])
         if not self._is_described and (kept := store()):
             text = {**versions(), "key": self._key, "title": self._title, **open_text(self._dims)}
             kept.put_image(self._key, image_file.pieces_of(text, {}))

@@ -44,8 +44,8 @@ def load_onnx(
     OpenNetwork, which plans for a shape when it comes first.  constants: data of inputs that is always the same, such
     as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are
     refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
-    Networks that are native throughout are kept in the cache on disk, beside the kernels; one that is found there is
-    planned again only when it is looked at in a way that needs it.
+    Networks are kept in the cache on disk, beside the kernels, unless data decide their dims; one that is found there
+    is planned again only when it is looked at in a way that needs it.
     precision: "f32"; "bf16" allows kernels to multiply and to store such numbers where that is expected to be faster,
     which rounds to 8 bits, and changes nothing on a CPU that would have to make f32 of them.  "f16", of 11 bits, stores
     weights of one or two rows and values that are only moved or mapped, beyond L2; "fast" is whichever the CPU takes
@@ -66,17 +66,19 @@ def load_onnx(
     key = words() if state is None else None
     given = partial(network_in, path, shapes, constants, engine=engine, fallback=fallback)
     anew = partial(given, precision=allowed, limit=limit, state=state)
-    if key and (kept := find(key, engine.threads)):
-        return Network(lambda: engine, kept, lambda: given(precision=kept.precision).planned())
+    if key and (kept := find(key, engine.threads, fallback)):
+        again = partial(given, precision=kept.precision)
+        return Network(lambda: engine, kept, lambda: unchanged(path, again, words() == key))
     if key and (known := described(key)):
-        return KeptOpenNetwork(*known, engine, key, read=lambda: unchanged(path, anew, words() == key))
-    return keeping(anew(), key)
+        read = partial(unchanged, path, anew)
+        return KeptOpenNetwork(*known, engine, key=key, fallback=fallback, read=lambda: read(words() == key))
+    return keeping(anew(), key, fallback)
 
 
-def keeping(net: Network, key: str | None) -> Network:
+def keeping(net: Network, key: str | None, fallback: str | None) -> Network:
     """A network that was read, which is kept under a key once it has run; shapes are when they come again."""
     if isinstance(net, OpenNetwork):
-        net._keep_shapes_under(key)
+        net._keep_shapes_under(key, fallback)
     elif key:
         keep(key, net.planned())
     return net

@@ -4,13 +4,13 @@ So a call that is refused for them has written no state.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from asmdnn.network.arrays import Array
 from asmdnn.network.fusion.maps import Group, operands_of
 from asmdnn.network.graph import Node
-from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import StaticGraph
 
@@ -47,10 +47,10 @@ def is_looked_at(group: Group, checked: Collection[str]) -> bool:
 
 
 class IntegersAgain:
-    """Integers that a native part has made, which it writes as f32, as another one reads them."""
+    """Integers that a native part has made, which it writes as f32, as another one reads them: of types by name."""
 
-    def __init__(self, known: Mapping[str, Value], names: Sequence[str]) -> None:
-        self.dtypes = {name: known[name].dtype for name in names}
+    def __init__(self, dtypes: Mapping[str, np.dtype[Any]]) -> None:
+        self.dtypes = dtypes
 
     def prepare(self) -> None:
         """There is nothing to be made."""

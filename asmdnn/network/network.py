@@ -44,11 +44,11 @@ class Network(KeepsState):
         self,
         engine: Callable[[], Engine],
         source: "NetworkPlan | PackedNetwork",
-        plan: "Callable[[], NetworkPlan] | None" = None,
+        again: "Callable[[], Network] | None" = None,
         origin: "Origin | None" = None,
         states: StateArrays | None = None,
     ) -> None:
-        self._engine, self._source, self._plan, self._origin, self._states = engine, source, plan, origin, states
+        self._engine, self._source, self._again, self._origin, self._states = engine, source, again, origin, states
         runnable: Runnable = source.runnable
         self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), runnable.types()
         self._plain: PlainCall | None = None  # from the first run on, where nothing is unusual
@@ -80,13 +80,6 @@ class Network(KeepsState):
     def is_native(self) -> bool:
         """Whether it has no nodes in numpy."""
         return self._runnable.native is not None
-
-    @property
-    def origin(self) -> "Origin":
-        """What it can be made of again: a function and its arguments.  Raises InvalidArguments."""
-        if self._origin is None:
-            raise InvalidArguments("the network has nothing that it could be made of again: load its model for that")
-        return self._origin
 
     @property
     def is_open(self) -> bool:
@@ -193,7 +186,7 @@ class Network(KeepsState):
 
     def explain(self) -> str:
         """Which operators became which primitives and kernels, with layouts, reorders, and memory."""
-        return self._source.explain() if self._plan is None else self.planned("explained").explain()
+        return self._source.explain() if self._again is None else self.planned("explained").explain()
 
     def page(self, feeds: Mapping[str, Any] | None = None, repeats: int = 20, title: str = "") -> str:
         """What `explain` says as an HTML page that needs no other file, with bytes, cycles and the arena as a picture.
@@ -294,7 +287,8 @@ class Network(KeepsState):
 
         if isinstance(self._source, NetworkPlan):
             return self._source
-        if self._plan is None:
+        if self._again is None:
             raise InvalidArguments(f"a network from a pack cannot be {what}: load its model, or make it, for that")
-        self._source = self._plan()
-        return self._source
+        self._source = found = self._again().planned()
+        assert isinstance(found, NetworkPlan)
+        return found

@@ -56,7 +56,7 @@ class OpenNetwork(Network):
         self._title = title
         self._open = dims.open_inputs
         self._own_engine = engine
-        self._plan = None
+        self._again = None
         self._last: HeldNetwork | None = None
         self._kept: KeptShapes | None = None
         weakref.finalize(self, forget, owner)
@@ -72,9 +72,9 @@ class OpenNetwork(Network):
     def inputs(self) -> dict[str, tuple[tuple[AnyDim, ...] | None, np.dtype[Any]]]:  # type: ignore[override]
         return {name: (self._dims.of(name), each.dtype) for name, each in self._dims.declared.items()}
 
-    def _keep_shapes_under(self, key: str | None) -> None:
+    def _keep_shapes_under(self, key: str | None, fallback: str | None) -> None:
         """Have shapes that come again kept in the cache on disk, under a key of the model and what it is made with."""
-        kept = self._kept = KeptShapes(key, self.engine.threads, self._title, self._dims) if key else None
+        kept = self._kept = KeptShapes(key, self.engine.threads, fallback, self._title, self._dims) if key else None
         if kept is not None:
             for held in self._entries():  # by calibration
                 held.store = partial(kept.put, dict(zip(self._open, held.key, strict=True)))
@@ -274,5 +274,5 @@ class OpenNetwork(Network):
         if kept is None:
             return HeldNetwork(key, self._make(shapes))
         if found := kept.find(shapes):
-            return HeldNetwork(key, Network(lambda: self.engine, found, lambda: self._make(shapes).planned()))
+            return HeldNetwork(key, Network(lambda: self.engine, found, lambda: self._make(shapes)))
         return HeldNetwork(key, self._make(shapes), partial(kept.put, shapes))

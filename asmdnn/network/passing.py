@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.network.element_types import extension_type
+from asmdnn.network.element_types import EXTENSIONS, extension_type
 from asmdnn.types import HALF_FLOATS, DataType, f32, s8, u8
 
 KINDS = "fiub"  # of numpy types that are plain numbers
@@ -43,12 +43,12 @@ def made_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def name_of(dtype: np.dtype[Any]) -> str:
     """As a file has it; a type that numpy lacks goes by its own name."""
-    return dtype.str if dtype.kind in KINDS else dtype.name
+    return dtype.name if dtype.kind not in KINDS or dtype.name in EXTENSIONS.values() else dtype.str
 
 
 def type_named(name: str) -> np.dtype[Any]:
     """The way back.  Raises ValueError for what is no number, and for what numpy lacks without ml_dtypes."""
-    lacks = name in HALVES and bool(HALVES[name].extension)
+    lacks = name in EXTENSIONS.values()
     found = extension_type(name) if lacks else np.dtype(name)
     if found is None or (found.kind not in KINDS and not lacks):
         raise ValueError(f"{name} is no type of numbers that is known here")

@@ -1,6 +1,7 @@
 """Where networks from files have their weights, and their kernels in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 from weakref import WeakValueDictionary
 
 from asmdnn.jit.image_file import Image
@@ -11,9 +12,14 @@ from asmdnn.runtime.byte_sums import byte_sum
 class NetworkPieces:
     """Each network its own."""
 
-    def weights(self, image: Image) -> memoryview:
-        """Raises KeyError where there are none, ValueError where they are damaged."""
-        return proved(image, image.text["sum"]) if image.text.get("sum") else image.sections["weights"]
+    def weights(self, image: Image, part: Mapping[str, Any]) -> memoryview:
+        """Of a native part, by its text.  Raises KeyError where there are none, ValueError where they are damaged."""
+        if not part.get("sum"):
+            return image.sections["weights"]
+        start, size = part["apart"]
+        if not (type(start) is type(size) is int and 0 <= start <= start + size <= len(image.apart)):
+            raise ValueError("the weights lie outside of the file")
+        return proved(image.apart[start : start + size], part["sum"])
 
     def kernels(self, fetched: Sequence[Fetched]) -> list[LoadedKernel]:
         """In executable memory, in this order."""
@@ -23,11 +29,11 @@ class NetworkPieces:
 EACH_ITS_OWN = NetworkPieces()
 
 
-def proved(image: Image, wanted: str) -> memoryview:
-    """What lies apart in an image, if it has this sum, in hexadecimal.  Raises ValueError."""
-    if byte_sum(image.apart).hex() != wanted:
+def proved(weights: memoryview, wanted: str) -> memoryview:
+    """Weights that lie apart in an image, if they have this sum, in hexadecimal.  Raises ValueError."""
+    if byte_sum(weights).hex() != wanted:
         raise ValueError("the weights are damaged: their sum does not hold")
-    return image.apart
+    return weights
 
 
 class SharedKernels(NetworkPieces):

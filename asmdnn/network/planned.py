@@ -4,27 +4,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import numpy as np
-
 from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
-from asmdnn.network.fusion.maps import Group
-from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
+from asmdnn.network.graph import Body, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
 from asmdnn.network.looked_at_first import IntegersAgain
 from asmdnn.network.lowered import ModelLowering, write_of
 from asmdnn.network.narrowing import check_kept
-from asmdnn.network.operators.definition import Value
-from asmdnn.network.operators.evaluation import results_of
+from asmdnn.network.numpy_part import NumpyPart
 from asmdnn.network.passing import is_index_type, made_type
 from asmdnn.network.report import batch_line, explanation, precision_line
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import NativeSegment
 from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.storage import IN_F32, Precision
+from asmdnn.network.storage import IN_F32, Precision, is_fallback
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 
@@ -98,7 +94,7 @@ def plan(
 ) -> NetworkPlan:
     """Plan a network; nothing is generated or packed.  shared: with other shapes of the model; the other arguments are
     those of `load_onnx`.  Raises OutOfMemory."""
-    if not (fallback is None or (isinstance(fallback, str) and fallback == "numpy")):
+    if not is_fallback(fallback):
         raise InvalidArguments(
             f"fallback must be None or 'numpy', not {shown(fallback)}{resembling(fallback, ['numpy'])}"
         )
@@ -167,7 +163,7 @@ def parts_of(
         if isinstance(part, NativePart):
             again = [name for name in part.ends.reads if name in floats]
             if again:
-                yield IntegersAgain(graph.values, again)
+                yield IntegersAgain({name: graph.values[name].dtype for name in again})
             floats |= {name for name in part.ends.makes if is_index_type(graph.values[name].dtype)}
             floats.difference_update(again)
         yield part
@@ -175,45 +171,7 @@ def parts_of(
 
 def part_of(graph: StaticGraph, segment: NativeSegment | CompiledSegment, engine: Engine) -> NetworkPart:
     if not isinstance(segment, CompiledSegment):
-        return NumpyPart(graph.values, segment)
+        return NumpyPart(graph.values, [node for group in segment.groups for node in group.nodes])
     makes = {x: (graph.shape(x), made_type(graph.values[x].dtype)) for x in (*segment.segment.makes, *segment.checked)}
     ends = SegmentInterface(segment.graph.inputs, makes, segment.limits, segment.checked)
     return NativePart(engine.isa, ends, partial(runner_of, segment, engine))
-
-
-class NumpyPart:
-    """Nodes without a kernel, by their definitions."""
-
-    def __init__(self, known: Mapping[str, Value], segment: NativeSegment) -> None:
-        self.known, self.segment = known, segment
-
-    def prepare(self) -> None:
-        """There is nothing to be made."""
-
-    def run(self, values: dict[str, Array], into: Mapping[str, Array] | None = None) -> None:
-        """Raises InvalidArguments for data that a definition does not take, Unimplemented, OutOfMemory."""
-        for group in self.segment.groups:
-            self.compute(group, values)
-
-    def compute(self, group: Group, values: dict[str, Array]) -> None:
-        """Its results, of what is there before.  Raises as `run`."""
-        for node in group.nodes:
-            inputs = [None if x == NOTHING else self.value(x, values) for x in node.inputs]
-            for name, array in zip(node.outputs, results_of(node, inputs), strict=False):
-                if name in self.known:
-                    values[name] = as_planned(node, self.known[name], array)
-
-    def value(self, name: str, values: Mapping[str, Array]) -> Array:
-        known = self.known[name]
-        if known.data is not None:
-            return known.data
-        with np.errstate(all="ignore"):  # of integers kernels make f32
-            return values[name].astype(known.dtype, copy=False)
-
-
-def as_planned(node: Node, planned: Value, array: Array) -> Array:
-    """A result with the dims and the type that it was planned with, by which kernels read it."""
-    if array.shape != planned.shape:
-        raise InvalidArguments(f"{node} makes dims {array.shape} of this data, and was planned for {planned.shape}")
-    with np.errstate(all="ignore"):
-        return np.asarray(array, planned.dtype)

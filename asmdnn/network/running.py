@@ -195,6 +195,11 @@ class Runnable:
         part = self.parts[0] if len(self.parts) == 1 else None
         return part if isinstance(part, NativePart) else None
 
+    @property
+    def natives(self) -> tuple[NativePart, ...]:
+        """The parts that are native calls."""
+        return tuple(part for part in self.parts if isinstance(part, NativePart))
+
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs for inputs of the right dims and types.  Raises OutOfMemory."""
         values = dict(feeds)

@@ -5,6 +5,7 @@ network (saved.py), with kernels by number, and the name of the section that its
 """
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -33,7 +34,7 @@ class PackedShapes(SharedKernels):
     def shapes(self) -> list[Shapes]:
         return [dict(key) for key in self._numbers]
 
-    def weights(self, image: Image) -> memoryview:
+    def weights(self, image: Image, part: Mapping[str, Any]) -> memoryview:
         """Raises KeyError where there are none."""
         return self._image.sections[image.text["weights"]]
 

@@ -10,8 +10,10 @@ from asmdnn.jit import image_file, pack_file
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import OpenDims, Shapes, open_text
 from asmdnn.network.planned import NetworkPlan
-from asmdnn.network.saved import PackedNetwork, code_at, versions
-from asmdnn.network.saving import Sections, Shelf, Text, path_of, written
+from asmdnn.network.saved import PackedNetwork, versions
+from asmdnn.network.saved_parts import code_at
+from asmdnn.network.saving import Sections, path_of, written
+from asmdnn.network.saving_parts import Shelf, Text
 
 Source = NetworkPlan | PackedNetwork
 
@@ -25,7 +27,7 @@ def image_of(title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]
     """The file's bytes."""
     kernels, blobs, entries, sections = SharedCode(), list[Array](), list[Text](), Sections()
     for number, (shapes, source) in enumerate(sources):
-        text, own, weights = written(source)
+        text, own, (weights,) = written(source)
         place = place_of(blobs, weights)
         entries.append({"dims": shapes, "weights": f"weights {place}"})
         said = {**text, "key": "", "kernels": kernels.numbers_of(text, b"".join(own["code"]))}

@@ -95,3 +95,8 @@ def limit_of(max_error: Any, feeds: Any) -> ErrorLimit | None:
         raise InvalidArguments(f"max_error={max_error:g} needs feeds, inputs by name to measure it, not {shown(feeds)}")
     own = {name: x.copy() if type(x) is np.ndarray else x for name, x in feeds.items()}
     return ErrorLimit(float(max_error), own)  # plans are made later, too, when the caller has other data in them
+
+
+def is_fallback(word: Any) -> bool:
+    """Whether it is what `load_onnx` takes for nodes without a kernel: who plans says what is wrong with others."""
+    return word is None or (isinstance(word, str) and word == "numpy")

@@ -7,9 +7,11 @@ from typing import Any, Final
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.graph import Array
-from asmdnn.network.planned import NetworkPlan, NumpyPart
+from asmdnn.network.numpy_part import NumpyPart
+from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.report import IN_NUMPY, TimedStep
 from asmdnn.network.running import NativePart
+from asmdnn.network.segments import NativeSegment
 from asmdnn.network.stepwise import Stepwise, least_times
 
 MOST_REPEATS: Final = 100_000
@@ -29,13 +31,12 @@ def steps_of(plan: NetworkPlan) -> list[TimedStep]:
     return found
 
 
-def parts_with_values(plan: NetworkPlan, feeds: Values) -> Iterator[tuple[CompiledSegment | NumpyPart, Values]]:
-    """Each part, with all values before it.  feeds: with what is read of states.  Raises InvalidArguments."""
+def segments_with_values(plan: NetworkPlan, feeds: Values) -> Iterator[tuple[CompiledSegment | NativeSegment, Values]]:
+    """Each segment, with all values before it.  feeds: with what is read of states.  Raises InvalidArguments."""
     values, segments = dict(feeds), iter(plan.segments)
     for part in plan.runnable.parts:
         if isinstance(part, NativePart | NumpyPart):
-            segment = next(segments)
-            yield segment if isinstance(segment, CompiledSegment) else part, values  # type: ignore[misc]
+            yield next(segments), values
         if part is not plan.runnable.parts[-1]:
             part.run(values)
 
@@ -49,10 +50,10 @@ def check_repeats(repeats: Any) -> None:
 def times(plan: NetworkPlan, feeds: Values, repeats: int) -> list[list[float]]:
     """The least seconds of each step, by parts."""
     found = list[list[float]]()
-    for part, values in parts_with_values(plan, feeds):
-        if isinstance(part, CompiledSegment):
-            found.append(Stepwise(part, plan.engine, values).times(repeats))
+    for segment, values in segments_with_values(plan, feeds):
+        if isinstance(segment, CompiledSegment):
+            found.append(Stepwise(segment, plan.engine, values).times(repeats))
         else:
-            own = dict(values)
-            found.append(least_times([partial(part.compute, group, own) for group in part.segment.groups], repeats))
+            own, parts = dict(values), [NumpyPart(plan.graph.values, group.nodes) for group in segment.groups]
+            found.append(least_times([partial(part.run, own) for part in parts], repeats))
     return found

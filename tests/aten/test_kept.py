@@ -120,11 +120,18 @@ def test_compiled_modules_are_found_again_but_weights_that_change_are_not_kept(d
     assert len(files(directory)) == 1, "they would fill the disk"
 
 
-def test_nodes_in_numpy_are_not_kept(directory: Path) -> None:
+def test_nodes_in_numpy(directory: Path) -> None:
+    """They are kept with the rest."""
+
     class Flips(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x.flip(1) * 2
 
-    x = torch.randn(2, 3)
-    dnn.from_torch(Flips().eval(), (x,), engine=ENGINE, fallback="numpy")(x)
-    assert files(directory) == []
+    x, module = torch.randn(2, 3), Flips().eval()
+    wanted = dnn.from_torch(module, (x,), engine=ENGINE, fallback="numpy")(x)
+    assert len(files(directory)) == 1
+    again = dnn.from_torch(module, (x,), engine=ENGINE, fallback="numpy")
+    assert is_kept(again.network)
+    assert torch.equal(again(x), wanted)
+    with pytest.raises(InvalidArguments, match="fallback"):
+        dnn.from_torch(module, (x,), engine=ENGINE, fallback="Numpy")

@@ -119,7 +119,7 @@ def test_saved_for_a_level_that_this_machine_may_lack(tmp_path: Path) -> None:
     image = image_file.read(tmp_path / "a.pack")
     found = saved.read(image, 1)
     found.check()
-    assert [spec.name for spec in found.plan.specs] == [spec.name for spec in other.segments[0].plan.specs]  # type: ignore[union-attr]
+    assert [spec.name for spec in found.natives[0].plan.specs] == [spec.name for spec in other.segments[0].plan.specs]  # type: ignore[union-attr]
 
 
 @pytest.mark.isa("avx2")
@@ -154,6 +154,15 @@ def test_indices_are_checked_as_ever(tmp_path: Path) -> None:
     for call in (run, lambda: net(indices)):
         with pytest.raises(InvalidArguments, match=r"x\[1, 2\] is 9"):
             call()
+
+
+@pytest.mark.isa("avx2")
+def test_numbers_without_a_sign_are_no_indices(tmp_path: Path) -> None:
+    g = dnn.Graph()
+    x = g.input("x", (3,), np.uint32)
+    net, given = g.compile(engine=engine(1), y=g.apply("Add", x, x)), np.array([1, 70000, 3], np.uint32)
+    net.save(tmp_path / "net.pack")
+    np.testing.assert_array_equal(loaded(tmp_path / "net.pack")(given), given * 2)
 
 
 @pytest.mark.isa("avx2")
@@ -248,15 +257,21 @@ CHANGES: list[Callable[[dict[str, Any]], Any]] = [
     lambda t: t["results"].update(y="nothing"),
     lambda t: t["results"].update(y=0),
     lambda t: t["results"].pop("y"),
-    lambda t: t["makes"].clear(),
-    lambda t: t.update(reads=[]),
-    lambda t: t.update(limits={"x": [9, 0]}),
-    lambda t: t["layout"].update(arena_bytes=1 << 60),
-    lambda t: t["layout"].update(arena_bytes=64),
-    lambda t: t["layout"]["arena"].popitem(),
-    lambda t: t["layout"]["arena"].update({next(iter(t["layout"]["arena"])): -64}),
-    lambda t: t["layout"]["weights"].update({next(iter(t["layout"]["weights"])): 1 << 40}),
-    lambda t: t["layout"]["weights"].popitem(),
+    lambda t: t["parts"][0]["makes"].clear(),
+    lambda t: t["parts"][0].update(reads=[]),
+    lambda t: t["parts"][0].update(limits={"x": [9, 0]}),
+    lambda t: t["parts"][0]["layout"].update(arena_bytes=1 << 60),
+    lambda t: t["parts"][0]["layout"].update(arena_bytes=64),
+    lambda t: t["parts"][0]["layout"]["arena"].popitem(),
+    lambda t: t["parts"][0]["layout"]["arena"].update({next(iter(t["parts"][0]["layout"]["arena"])): -64}),
+    lambda t: t["parts"][0]["layout"]["weights"].update({next(iter(t["parts"][0]["layout"]["weights"])): 1 << 40}),
+    lambda t: t["parts"][0]["layout"]["weights"].popitem(),
+    lambda t: t.update(parts=[]),
+    lambda t: t["parts"].append({}),
+    lambda t: t["parts"].append({"integers": {"nothing": "<i8"}}),
+    lambda t: t["parts"][0]["kernels"].clear(),
+    lambda t: t["parts"][0]["kernels"].__setitem__(0, -1),
+    lambda t: t["parts"][0].update(sum="0" * 64, apart=[0, 1 << 60]),
     lambda t: t["arrays"].pop(),
     lambda t: t["arrays"][0].__setitem__(0, "O"),
     lambda t: t["arrays"][0].__setitem__(0, "<f4"),
@@ -268,12 +283,14 @@ CHANGES: list[Callable[[dict[str, Any]], Any]] = [
     lambda t: t["kernels"][0].update(isa="avx512_core"),
     lambda t: t["kernels"][0].update(code=[1 << 40, 8]),
     lambda t: t["kernels"][0].update(code=[0, 0]),
-    lambda t: t["plan"]["phases"][0].update(kernels=[999]),
-    lambda t: t["plan"]["phases"][0]["arguments"].pop(),
-    lambda t: t["plan"]["phases"][0].update(repeats=[[1 << 40, [0]]]),
-    lambda t: t["plan"]["phases"].clear(),
-    lambda t: t["plan"]["tensors"].popitem(),
-    lambda t: t["plan"]["scratch_bytes"].update({next(iter(t["plan"]["scratch_bytes"])): 1 << 60}),
+    lambda t: t["parts"][0]["plan"]["phases"][0].update(kernels=[999]),
+    lambda t: t["parts"][0]["plan"]["phases"][0]["arguments"].pop(),
+    lambda t: t["parts"][0]["plan"]["phases"][0].update(repeats=[[1 << 40, [0]]]),
+    lambda t: t["parts"][0]["plan"]["phases"].clear(),
+    lambda t: t["parts"][0]["plan"]["tensors"].popitem(),
+    lambda t: t["parts"][0]["plan"].update(
+        scratch_bytes=dict.fromkeys(t["parts"][0]["plan"]["scratch_bytes"], 1 << 60)
+    ),
 ]
 
 

@@ -1,0 +1,221 @@
+"""The parts of a network from a file, checked before anything runs: native ones, and nodes that numpy computes.
+
+A native part has its plan as `codec.plan_text` says it, with kernels and arrays as numbers; a part in numpy its nodes
+(node_text.py).  A kernel's spec stays text until somebody asks for more than its code.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asmdnn.forking import importing
+from asmdnn.generators.contract import Footprint
+from asmdnn.isa.levels import ANY_CPU, isa_of
+from asmdnn.jit.image_file import Image
+from asmdnn.jit.kernels import Fetched
+from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
+from asmdnn.network.arrays import Array
+from asmdnn.network.joined import JoinedPlan
+from asmdnn.network.limits import Limit
+from asmdnn.network.passing import is_index_type, passed_type, type_named
+from asmdnn.network.pieces import NetworkPieces
+from asmdnn.network.running import WEIGHTS, NativePart, NetworkPart, Runner, SegmentInterface, result_name
+from asmdnn.planning.codec import decoded, plan_of
+from asmdnn.planning.decoded import check_decoded, require
+from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
+from asmdnn.records import dataclass
+from asmdnn.runtime.execution import ExecutablePlan
+from asmdnn.types import s32
+
+if TYPE_CHECKING:
+    from asmdnn.isa.assembler import Assembler
+
+LARGEST_SCRATCH_BYTES = 1 << 36
+Types = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class SavedKernel:
+    """A kernel whose code is there: the contract of generated code, with a spec that is made of `text` when it must."""
+
+    name: str
+    isa: str
+    text: str
+
+    @property
+    def spec(self) -> Any:
+        """Raises NotPackable for a text that is none of ours."""
+        with importing():
+            from asmdnn.primitives.core.registry import kinds
+
+            kinds()  # so that all classes of specs are known
+        return decoded(json.loads(self.text))
+
+    @property
+    def frame(self) -> tuple[str, ...]:
+        frame: tuple[str, ...] = self.spec.frame
+        return frame
+
+    def footprint(self) -> Footprint:
+        footprint: Footprint = self.spec.footprint()
+        return footprint
+
+    def generate(self, asm: "Assembler") -> None:
+        self.spec.generate(asm)
+
+
+@dataclass(frozen=True, eq=False)
+class PackedCall:
+    """A native part that was planned before.  joined, layout, plan: as in Compiled; weights: u8[weights_bytes]."""
+
+    joined: JoinedPlan
+    layout: ArenaLayout
+    plan: Plan
+    weights: Array
+
+    def check(self) -> None:
+        """Prove what Compiled.check() proves.  Raises PlanError."""
+        self.joined.plan.check()
+        check_layout(self.joined, self.layout, self.plan)
+
+
+class PartReader:
+    """Reads the parts of an image in order.  there: dims and types of arrays that are there before the next one."""
+
+    def __init__(self, image: Image, inputs: Types, threads: int, pieces: NetworkPieces) -> None:
+        self._image, self._threads, self._pieces = image, threads, pieces
+        self._isa = image.text["isa"]
+        self._arrays = [array_at(image.sections["arrays"], *place) for place in image.text["arrays"]]
+        self._kernels = [kernel_read(kernel, isa_of(self._isa).features) for kernel in image.text["kernels"]]
+        self._codes = [code_at(image.sections["code"], *kernel["code"]) for kernel in image.text["kernels"]]
+        self.there = dict(inputs)
+        self.natives = list[PackedCall]()
+
+    def array(self, number: Any) -> Array:
+        require(type(number) is int and number >= 0, "an array that is none")
+        found: Array = self._arrays[number]
+        return found
+
+    def part(self, text: dict[str, Any]) -> NetworkPart:
+        """Raises anything where the text is nonsense."""
+        if "plan" in text:
+            return self.native(text)
+        if "nodes" in text:
+            return self.of_nodes(text)
+        with importing():
+            from asmdnn.network.looked_at_first import IntegersAgain  # few networks have parts without kernels
+
+        types = {name: type_named(dtype) for name, dtype in text["integers"].items()}
+        self.there |= {name: (self.there[name][0], dtype) for name, dtype in types.items()}
+        return IntegersAgain(types)
+
+    def native(self, text: dict[str, Any]) -> NativePart:
+        require(all(type(number) is int and number >= 0 for number in text["kernels"]), "kernels that are none")
+        kernels = [self._kernels[number] for number in text["kernels"]]
+        weights = np.frombuffer(self._pieces.weights(self._image, text), np.uint8)
+        (*specs, _) = kernels
+        own = plan_of(text["plan"], lambda number: integers(self.array(number)), specs)
+        check_decoded(own)
+        joined = JoinedPlan(own, (), tuple(text["layout"]["weights"]))
+        layout = layout_read(own, text["layout"], len(weights))
+        plan = placed_plan(joined, layout)
+        known = dict(zip(specs, text["kernels"], strict=False))
+        used = [known[spec] for spec in plan.specs]
+        fetched = [Fetched(self._kernels[i].name, self._codes[i], "pack") for i in (*used, text["kernels"][-1])]
+        threads, pieces = self._threads, self._pieces
+
+        def runner(names: Sequence[str]) -> Runner:
+            """names: the tensors beside the weights, in the order of calls."""
+            return Runner(plan, weights, ExecutablePlan(plan, threads, loaded=pieces.kernels(fetched)), names)
+
+        ends = self.ends(text, plan)
+        self.natives.append(PackedCall(joined, layout, plan, weights))
+        self.there |= ends.makes
+        return NativePart(self._isa, ends, runner)
+
+    def ends(self, text: dict[str, Any], plan: Plan) -> SegmentInterface:
+        """What it takes and gives, which agrees with the plan's tensors."""
+        makes = declared(text["makes"])
+        limits, checked = limits_of(text["limits"]), limits_of(text["checked"])
+        ends = SegmentInterface(tuple(text["reads"]), makes, limits, checked)
+        require(checked.keys() <= makes.keys() and limits.keys() <= {*ends.reads}, "indices that nobody makes")
+        passed = {**{name: self.there[name] for name in ends.reads}, **{result_name(x): makes[x] for x in makes}}
+        require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
+        for name, (dims, dtype) in passed.items():
+            desc, is_index = plan.tensors[name], name in ends.reads and is_index_type(dtype)
+            wanted = s32 if is_index else passed_type(dtype)
+            fits = desc.dims == (dims or (1,)) and desc.dtype is wanted and not desc.inner_blocks
+            size = max(dtype.itemsize, wanted.size_bytes)  # truths are passed as f32
+            require(fits and desc.size_bytes <= size * prod(dims), f"{name} is not what is passed")
+        return ends
+
+    def of_nodes(self, text: dict[str, Any]) -> NetworkPart:
+        with importing():
+            from asmdnn.network.node_text import known_read, node_read
+            from asmdnn.network.numpy_part import NumpyPart
+
+        known = known_read(text["values"], self.array)
+        nodes = [node_read(node, self.array) for node in text["nodes"]]
+        for node in nodes:
+            for name in filter(None, node.inputs):
+                is_there = known[name].data is not None or self.there[name][0] == known[name].shape
+                require(is_there, f"{name}, which nobody makes in these dims")
+            self.there |= {name: known[name][:2] for name in node.outputs if name in known}
+        return NumpyPart(known, nodes)
+
+
+def kernel_read(text: dict[str, Any], features: frozenset[str]) -> SavedKernel:
+    """Of a level with these features."""
+    kernel = SavedKernel(text["name"], text["isa"], text["spec"])
+    require(all(type(x) is str for x in (kernel.name, kernel.isa, kernel.text)), "no kernels")
+    require(kernel.isa == ANY_CPU or isa_of(kernel.isa).features <= features, "kernels of another level")
+    return kernel
+
+
+def limits_of(text: dict[str, Any]) -> dict[str, Limit]:
+    """Of integers, by name."""
+    for limit in text.values():
+        require(isinstance(limit, list) and [*map(type, limit)] == [int] * 3, "limits that are none")
+    return {name: Limit(*limit) for name, limit in text.items()}
+
+
+def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> ArenaLayout:
+    """Where values and weights lie, inside of what there is."""
+    arena, arena_bytes, weights = dict(text["arena"]), text["arena_bytes"], dict(text["weights"])
+    lives = lives_of(plan)
+    require(arena.keys() == lives.keys() and weights.keys() <= plan.tensors.keys(), "a layout of other values")
+    require(type(arena_bytes) is int and arena_bytes <= LARGEST_SCRATCH_BYTES, "no size of the arena")
+    for places, room in ((arena, arena_bytes), (weights, weights_bytes)):
+        for name, at in places.items():
+            fits = type(at) is int and at >= 0 and at % ALIGNMENT_BYTES == 0 and at + plan.buffer_bytes(name) <= room
+            require(fits, f"{name} lies outside")
+    return ArenaLayout(arena, arena_bytes, lives, weights, weights_bytes)
+
+
+def declared(named: Mapping[str, Any]) -> Types:
+    return {name: (dims_of(dims), type_named(dtype)) for name, (dtype, dims) in named.items()}
+
+
+def dims_of(dims: Any) -> tuple[int, ...]:
+    require(isinstance(dims, list) and all(type(n) is int and n >= 0 for n in dims), "dims that are none")
+    return tuple(dims)
+
+
+def array_at(section: memoryview, dtype: str, dims: list[int], offset: int) -> Array:
+    """A read-only array in a section."""
+    element, shape = type_named(dtype), dims_of(dims)
+    require(type(offset) is int and offset >= 0, "an array that is none")
+    return np.frombuffer(section[offset:], element, prod(shape)).reshape(shape)
+
+
+def integers(array: Array) -> Array:
+    require(array.dtype in (np.int64, np.int32), "an array that is not of int64 or int32")
+    return array
+
+
+def code_at(section: memoryview, offset: int, size: int) -> bytes:
+    require(type(offset) is int and type(size) is int and 0 <= offset < offset + size <= len(section), "no code")
+    return bytes(section[offset : offset + size])
