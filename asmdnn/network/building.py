@@ -23,7 +23,7 @@ from asmdnn.network.network import Network
 from asmdnn.network.operators.checks import check_node
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
-from asmdnn.network.stateful import written_node
+from asmdnn.network.stateful import written_nodes
 from asmdnn.network.states import NetworkState, checked_state
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.network.symbols import Held
@@ -70,10 +70,10 @@ class Graph(LearnsParameters):
     ) -> Symbol:
         """A value that stays between calls: what this symbol reads is what it was before the call.
 
-        shape: dims, which are fixed; dtype: float32; initial: a number, or an array of these dims.  `update` says what
-        it becomes; `net.state[name]` is its array, `net.reset()` sets it to its initial value.  A network with state
-        serves one call at a time.  trainable: whether it is a parameter, which `train` learns and updates.  Raises
-        InvalidArguments.
+        shape: dims, which are fixed; dtype: float32, float16, bfloat16, bool, int64, int32, int8 or uint8; initial: a
+        number, or an array of these dims.  `update` says what it becomes; `net.state[name]` is its array, `net.reset()`
+        sets it to its initial value.  A network with state serves one call at a time.  trainable: whether it is a
+        parameter, which `train` learns and updates, of float32.  Raises InvalidArguments.
         """
         if type(trainable) is not bool:
             raise InvalidArguments(f"trainable must be True or False, not {shown(trainable)}")
@@ -82,6 +82,8 @@ class Graph(LearnsParameters):
         assert declared.shape is not None
         try:
             data = checked_state(name, declared.shape, declared.dtype, initial)
+            if trainable and data.dtype != np.float32:
+                raise InvalidArguments(f"parameter {name} is {data.dtype.name}, only float32 is learned")
         except InvalidArguments:
             del self._inputs[name]
             raise
@@ -93,21 +95,17 @@ class Graph(LearnsParameters):
     def update(self, state: Symbol, value: Any, at: Any = None) -> Symbol:
         """Have a call write a value into a state, in place, when all that reads the state has run.
 
-        value: of the state's dims; or less along one axis, and then written from `at` on: an integer, or an input of
-        one integer, such as the position in a ring buffer.  Returns what the state becomes, which may be read, too.
-        Raises InvalidArguments, also for a second update of a state; a call does for a position that is outside.
+        value: of the state's dims, cast to its type unless that is float32; or less along one axis, and then written
+        from `at` on: an integer, or an input or a state of one integer, such as the position in a ring buffer.
+        Integers and truths are written whole.  Returns what the state becomes, which may be read, too.  Raises
+        InvalidArguments, also for a second update of a state; a call does for a position that is outside.
         """
         known = self._states.get(state.name) if isinstance(state, Symbol) and state.graph is self else None
         if known is None:
             raise InvalidArguments(f"state must be what state() of this graph returned, not {shown(state)}")
         if known.written:
             raise InvalidArguments(f"state {known.name} is updated twice: make one value of both")
-        if isinstance(at, Symbol) and at.graph is self and at.name in self._inputs and at.name not in self._states:
-            place: int | str = at.name
-        elif at is None or (type(at) is int and at >= 0):
-            place = at or 0
-        else:
-            raise InvalidArguments(f"at must be None, an integer from 0 on, or an input of one, not {shown(at)}")
+        place = self._place(known, at)
         source = self._operand(value)
         if source == NOTHING:
             raise InvalidArguments("value must be a Symbol, an array or a number, not None")
@@ -117,8 +115,24 @@ class Graph(LearnsParameters):
         )
         if updated.now:
             self._inputs[updated.now] = named
-        self._nodes.append(written_node(updated, source, named))
-        return Symbol(self, updated.now or source)
+        nodes = written_nodes(updated, source, named)
+        self._nodes += nodes
+        becomes = nodes[-1].outputs[0] if not known.is_float else nodes[-1].inputs[0]
+        return Symbol(self, updated.now or becomes)
+
+    def _place(self, state: NetworkState, at: Any) -> int | str:
+        """Where a state is written, as `update` takes it.  Raises InvalidArguments."""
+        if at is not None and not state.is_float:
+            words = f"state {state.name} is {state.initial.dtype.name}, and written whole"
+            raise InvalidArguments(f"{words}: leave out at, and make the whole of it, as by ScatterElements")
+        if isinstance(at, Symbol) and at.graph is self and at.name in self._inputs:
+            other = self._states.get(at.name)
+            if other is None or other.initial.dtype.kind == "i":
+                return at.name
+        elif at is None or (type(at) is int and at >= 0):
+            return at or 0
+        words = "at must be None, an integer from 0 on, or an input or a state of one"
+        raise InvalidArguments(f"{words}, not {shown(at)}")
 
     def apply(self, op: str, *operands: Any, results: int = 1, name: str = "", **attributes: Any) -> Any:
         """An operator of ONNX: its result as a Symbol, or a tuple of several.

@@ -22,11 +22,12 @@ TYPE_WORDS = {"to", "dtype", "output_dtype"}  # attributes that say a result's t
 BY_BITS = "BitCast"  # sees how a value lies
 
 
-def with_f32_inside(graph: StaticGraph, io: str, fixed: Collection[str]) -> StaticGraph:
-    """The graph with f32 in the place of f16 and bf16.  io: the type of float inputs and outputs; fixed: those that
-    keep theirs in any case.  Raises Unimplemented."""
-    types = {name: type_of_end(graph.values[name], io, name in fixed) for name in graph.inputs}
-    types_out = {name: type_of_end(graph.values[value], io, name in fixed) for name, value in graph.outputs.items()}
+def with_f32_inside(graph: StaticGraph, io: str, states: Collection[str]) -> StaticGraph:
+    """The graph with f32 in the place of f16 and bf16.  io: the type of float inputs and outputs; states: those that
+    states are, which keep theirs: what is written to one is rounded there.  Raises Unimplemented."""
+    types = {name: type_of_end(graph.values[name], io, name in states) for name in graph.inputs}
+    types_out = {name: type_of_end(graph.values[value], io, name in states) for name, value in graph.outputs.items()}
+    types_out |= {name: F32 for name in graph.outputs if name in states and is_half(types_out[name])}
     changed = any(map(is_half, {value.dtype for value in graph.values.values()}))
     changed |= any(is_half(dtype) for dtype in (*types.values(), *types_out.values()))
     if not changed or any(node.op == BY_BITS and not node.domain for node in graph.nodes):

@@ -25,7 +25,7 @@ class InPlaceCalls:
         self.runnable, self.part = runnable, part
         placed = {write.state.name: states[write.state.name] for write in runnable.states}
         placed |= {x.state.now: states[x.state.name] for x in runnable.states if x.state.now}
-        placed |= {result_name(x.value): states[x.state.name] for x in runnable.states}
+        placed |= {result_name(str(x.value)): states[x.state.name] for x in runnable.states}
         self._arrays = placed  # held as long as the call
         runner, names = part.runner, (*part.ends.reads, *map(result_name, part.ends.makes))
         self._call = runner.new_call()
@@ -69,14 +69,14 @@ class InPlaceCalls:
 
 
 def in_place_calls(runnable: Runnable, states: Mapping[str, Array]) -> InPlaceCalls | None:
-    """None for networks that are not one native call, that write a part of a state, or deliver what they also read or
-    write, or indices that are to be looked at."""
+    """None for networks that are not one native call, that write a part of a state, or integers, or deliver what they
+    also read or write, or indices that are to be looked at."""
     part = runnable.native
-    if part is None or part.ends.checked:
+    if part is None or part.ends.checked or any(x.is_late for x in runnable.states):
         return None
     if any(x.state.at != 0 or x.dims != states[x.state.name].shape for x in runnable.states):
         return None
-    written = {x.value for x in runnable.states}
+    written = {x.value for x in runnable.states if isinstance(x.value, str)}
     values = [x for x in runnable.results.values() if isinstance(x, str)]
     if len(values) != len({*values}) or any(x in written or x not in part.ends.makes for x in values):
         return None

@@ -82,6 +82,7 @@ def write_of(graph: StaticGraph, state: NetworkState) -> StateWrite:
     if not state.written:
         return StateWrite(state, NOTHING, graph.shape(state.name), 0)
     if isinstance(state.at, str) and not is_index(graph.shape(state.at), graph.values[state.at].dtype):
-        raise InvalidArguments(f"input {state.at} says where state {state.name} is written: it must be one integer")
+        raise InvalidArguments(f"{state.at} says where state {state.name} is written: it must be one integer")
     value = graph.outputs[state.written]
-    return state_write(state, value, graph.shape(value), graph.shape(state.name))
+    data = None if state.is_float else graph.values[value].data
+    return state_write(state, value if data is None else data, graph.shape(value), graph.shape(state.name))

@@ -214,14 +214,21 @@ class Runnable:
         """As `run`, with states that are read, and written.  feeds: of the inputs without them."""
         read = {write.state.name: states[write.state.name] for write in self.states}
         values = {**feeds, **read, **{x.state.now: states[x.state.name] for x in self.states if x.state.now}}
-        into = {x.value: x.window(states[x.state.name], feeds) for x in self.states}
+        windows = [(x, x.window(states[x.state.name], values)) for x in self.states]
+        into = {x.value: window for x, window in windows if isinstance(x.value, str) and not x.is_late}
         before = {name: np.array(values[x]) for name, x in self.results.items() if isinstance(x, str) and x in read}
         try:
             for part in self.parts:
                 part.run(values, into)
-            return {name: before[name] if name in before else self.output(name, values, read) for name in self.outputs}
+            outputs = {x: before[x] if x in before else self.output(x, values, read) for x in self.outputs}
+            late = [(x.value, window) for x, window in windows if x.is_late]
+            made = [np.array(values[x] if isinstance(x, str) else x) for x, _ in late]
         except MemoryError as error:
             raise no_memory(error) from None
+        with np.errstate(all="ignore"):  # integers and truths that kernels have made as f32
+            for array, (_, window) in zip(made, late, strict=True):
+                window[...] = array
+        return outputs
 
     def output(self, name: str, values: Mapping[str, Array], feeds: Mapping[str, Array]) -> Array:
         """A new array."""

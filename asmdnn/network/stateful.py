@@ -8,16 +8,29 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.decompositions.grouped_query import SHARED
 from asmdnn.network.dims import dims_of
+from asmdnn.network.element_types import CODES
 from asmdnn.network.graph import Model, Node, TensorType
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.states import NetworkState
+from asmdnn.network.states import NetworkState, checked_state
 from asmdnn.records import replace
 
+CAST = 13  # the operator set of a Cast
 
-def written_node(state: NetworkState, source: str, declared: TensorType) -> Node:
-    """The node whose result is written into a state."""
-    attributes = {"state": state.name, "now": state.now, "dims": declared.shape}
-    return Node("Written", (source,), (state.written,), attributes, name=state.name, domain=OWN)
+
+def written_nodes(state: NetworkState, source: str, declared: TensorType) -> tuple[Node, ...]:
+    """Nodes whose last result is written into a state, after a Cast to its type if that is not f32."""
+    own = declared.dtype.name
+    if not state.is_float:
+        return (cast(source, state.written, own),)
+    attributes = {"state": state.name, "now": state.now, "dims": declared.shape, "dtype": own}
+    if own == "float32":
+        return (Node("Written", (source,), (state.written,), attributes, name=state.name, domain=OWN),)
+    first = cast(source, f"{state.name} as {own}", own)
+    return (first, Node("Written", first.outputs, (state.written,), attributes, name=state.name, domain=OWN))
+
+
+def cast(source: str, result: str, dtype: str) -> Node:
+    return Node("Cast", (source,), (result,), {"to": CODES[dtype]}, name="", domain="", opset=CAST)
 
 
 def sharing(node: Node, output: str, state: str) -> Node:
@@ -46,8 +59,9 @@ def tied(model: Model, state: Any, shapes: Mapping[str, Any] | None) -> Model:
         if known.shape is None or not all(isinstance(n, int) for n in known.shape):
             raise InvalidArguments(f"state {name} is {known}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
         nodes = [sharing(node, output, name) for node in nodes]
-        one = NetworkState(name, np.zeros((), np.float32), f"{name} is written")
-        nodes.append(written_node(one, output, known))
+        checked_state(name, known.shape, known.dtype, 0)
+        one = NetworkState(name, np.zeros((), known.dtype), f"{name} is written")
+        nodes += written_nodes(one, output, known)
         states.append(one)
     outputs = (*(name for name in body.outputs if name not in state), *(one.written for one in states))
     return replace(model, body=replace(body, nodes=tuple(nodes), outputs=outputs), states=tuple(states))

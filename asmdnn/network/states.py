@@ -14,22 +14,30 @@ from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input
+from asmdnn.network.passing import HALVES, KINDS, is_half
 from asmdnn.records import dataclass
 
 Dims = tuple[int, ...]
+FLOATS = ("float32", *HALVES)  # which kernels write where they lie
+TYPES = (*FLOATS, "bool", "uint8", "int8", "int32", "int64")
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkState:
-    """name: of the model's input that it is read as.  initial: f32, one number or all of them.  written: the model's
-    output that goes into it, "" if nothing does; at: where along the one axis that differs: a number, or the name of an
-    input; now: the model's input that reads what it has become, "" if there is none."""
+    """name: of the model's input that it is read as.  initial: of its type, one number or all of them.  written: the
+    model's output that goes into it, "" if nothing does; at: where along the one axis that differs: a number, or the
+    name of an input; now: the model's input that reads what it has become, "" if there is none."""
 
     name: str
     initial: Array
     written: str = ""
     at: int | str = 0
     now: str = ""
+
+    @property
+    def is_float(self) -> bool:
+        """Whether kernels write it; integers and truths a call does, when it has run."""
+        return self.initial.dtype.name in FLOATS
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -39,12 +47,18 @@ class NetworkState:
 
 @dataclass(frozen=True, eq=False)
 class StateWrite:
-    """What a plan writes of a state.  value: after the output; dims: of it; axis: that along which it is a piece."""
+    """What a plan writes of a state.  value: after the output, or its data if that is known; dims: of it; axis: that
+    along which it is a piece."""
 
     state: NetworkState
-    value: str
+    value: str | Array
     dims: Dims
     axis: int
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the call writes it, when kernels have run."""
+        return bool(self.state.written) and not self.state.is_float
 
     def window(self, array: Array, feeds: Mapping[str, Array]) -> Array:
         """The part of the state that is written.  Raises InvalidArguments for one that is not inside."""
@@ -59,12 +73,12 @@ class StateWrite:
         at = self.state.at
         start = at if isinstance(at, int) else int(feeds[at].reshape(-1)[0])
         if not 0 <= start <= most:
-            words = "" if isinstance(at, int) else f", which input {at} says"
+            words = "" if isinstance(at, int) else f", which {at} says"
             raise InvalidArguments(f"state {self.state.name} is written at {start}{words}: it must be from 0 to {most}")
         return start
 
 
-def state_write(state: NetworkState, value: str, dims: Dims, room: Dims) -> StateWrite:
+def state_write(state: NetworkState, value: str | Array, dims: Dims, room: Dims) -> StateWrite:
     """Raises InvalidArguments for dims that do not fit into those of the state."""
     differ = [i for i, (n, m) in enumerate(zip(dims, room, strict=False)) if n != m]
     if len(dims) != len(room) or len(differ) > 1 or any(dims[i] > room[i] for i in differ):
@@ -78,7 +92,7 @@ class StateArrays(Mapping[str, Array]):
 
     def __init__(self, states: Sequence[NetworkState], dims: Mapping[str, Dims]) -> None:
         self.states = tuple(states)
-        self._arrays = {x.name: allocated(np.empty, dims[x.name], np.float32) for x in states}
+        self._arrays = {x.name: allocated(np.empty, dims[x.name], x.initial.dtype) for x in states}
         self._free, self._process = [True], os.getpid()
         self.reset()
 
@@ -95,11 +109,11 @@ class StateArrays(Mapping[str, Array]):
         return len(self._arrays)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """Have the network read and write an array of the caller's: f32, dense and writable.
+        """Have the network read and write an array of the caller's: of the state's type, dense and writable.
 
         Raises InvalidArguments, also while a call runs.
         """
-        array = as_input(f"state {shown(name)}", value, self[name].shape, np.dtype(np.float32))
+        array = as_input(f"state {shown(name)}", value, self[name].shape, self[name].dtype)
         flags = array.flags
         if array is not value or not (flags.c_contiguous and flags.aligned and flags.writeable):
             raise InvalidArguments(f"state {name} must be a dense, aligned and writable array: use numpy.empty")
@@ -132,19 +146,21 @@ class StateArrays(Mapping[str, Array]):
 
 def checked_state(name: str, dims: Sequence[Any], dtype: np.dtype[Any], initial: Any) -> Array:
     """The initial data of a state, read-only.  Raises InvalidArguments."""
-    if dtype != np.float32:
-        raise InvalidArguments(f"state {shown(name)} is {dtype.name}, only float32 is kept between calls")
+    if dtype.name not in TYPES:
+        raise InvalidArguments(f"state {shown(name)} is {dtype.name}, it must be one of {', '.join(TYPES)}")
     if not all(isinstance(n, int) and n > 0 for n in dims):
         raise InvalidArguments(f"state {shown(name)} has dims {shown(tuple(dims))}, they must be integers from 1 on")
     try:
         given = np.array(initial)
-        is_number = given.dtype.kind in "fiub"
+        is_number = given.dtype.kind in KINDS or is_half(given.dtype)
     except Exception:  # whatever the caller's object does
         is_number = False
     if not is_number:
         raise InvalidArguments(f"initial of state {shown(name)} must be numbers, not {shown(initial)}")
     with np.errstate(all="ignore"):  # what does not fit becomes infinite, as in a Cast
-        data = given.astype(np.float32)
+        data = given.astype(dtype)
+    if dtype.name not in FLOATS and not np.array_equal(data, given):
+        raise InvalidArguments(f"initial of state {shown(name)} must be {dtype.name} numbers, not {shown(initial)}")
     if data.shape not in ((), tuple(dims)):
         raise InvalidArguments(f"initial of state {shown(name)} is {list(data.shape)}, it must be one or {list(dims)}")
     data.setflags(write=False)

@@ -79,7 +79,7 @@ def test_a_ring_buffer_is_written_where_an_input_says() -> None:
         assert np.array_equal(net.state["k"], keys)
     for at in (-1, 16):
         with pytest.raises(
-            dnn.InvalidArguments, match=f"written at {at}, which input at says: it must be from 0 to 15"
+            dnn.InvalidArguments, match=f"written at {at}, which at says: it must be from 0 to 15"
         ):
             net.run({"q": q, "at": np.int64(at)})
     assert np.array_equal(net.state["k"], keys)
@@ -215,7 +215,7 @@ def test_open_dims_of_a_state_are_asked_for() -> None:
     [
         lambda g: g.state("s", (2, "n")),
         lambda g: g.state("s", (0, 2)),
-        lambda g: g.state("s", (2,), np.int64),
+        lambda g: g.state("s", (2,), np.float64),
         lambda g: g.state("s", (2,), initial=(1, 2, 3)),
         lambda g: g.state("s", (2,), initial="one"),
         lambda g: g.state("x", (2,)),

@@ -6,6 +6,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.operators.own import OWN
+from asmdnn.network.passing import HALVES
 from asmdnn.network.place import StateWindow
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
@@ -17,11 +18,11 @@ def lower_written(steps: Steps, group: Group) -> None:
     node = group.node
     source, state = node.inputs[0], node.get("state")
     if steps.value(source).dtype != np.float32:
-        raise Refused(f"state {state} is f32, and {steps.value(source).dtype.name} are written to it")
+        raise Refused(f"state {state} is {node.get('dtype')}, and {steps.value(source).dtype.name} are written to it")
     steps.define(group.result, steps.place(source))
-    dims = steps.shape(source) or (1,)
+    dims, dtype = steps.shape(source) or (1,), HALVES.get(node.get("dtype"), f32)
     strides = row_major(tuple(node.get("dims"))).strides
-    window = row_major(dims) if not node.get("dims") else MemoryDesc(dims, f32, strides=strides)
+    window = MemoryDesc(dims, dtype, strides=strides) if node.get("dims") else row_major(dims, dtype)
     steps.windows[group.result] = StateWindow(state, node.get("now"), window)
 
 

@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 
 from asmdnn.network.arrays import Array
+from asmdnn.network.passing import type_named
+from asmdnn.network.states import TYPES as STATE_TYPES
 
-TYPES: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "I64": np.dtype("<i8")}
-NAMES = {dtype: name for name, dtype in TYPES.items()}
+NAMES = {name: name.replace("uint", "u").replace("int", "i").replace("float", "f").upper() for name in STATE_TYPES}
+TYPES = {word: name for name, word in NAMES.items()}
 ALIGNMENT, MOST_TENSORS_HEADER_BYTES = 8, 100_000_000
 METADATA = "__metadata__"
 
 
 def tensors_bytes(arrays: Mapping[str, Array]) -> bytes:
-    """The file, for arrays of f32 and i64."""
+    """The file, for arrays of the types that states have, and of i64."""
     header, start = dict[str, Any](), 0
     for name, array in arrays.items():
         end = start + array.nbytes
-        header[name] = {"dtype": NAMES[array.dtype], "shape": array.shape, "data_offsets": (start, end)}
+        header[name] = {"dtype": NAMES[array.dtype.name], "shape": array.shape, "data_offsets": (start, end)}
         start = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % ALIGNMENT)
@@ -45,10 +47,11 @@ def tensors_in(data: bytes) -> dict[str, Array]:
 
 def tensor_in(name: str, entry: Mapping[str, Any], data: bytes) -> Array:
     """Raises ValueError and others for an entry that does not fit the data."""
-    dtype, dims, (start, end) = TYPES.get(entry["dtype"]), tuple(entry["shape"]), entry["data_offsets"]
-    if dtype is None or not all(type(n) is int and n >= 0 for n in (*dims, start, end)):
-        raise ValueError(f"{name} is {entry['dtype']}{list(dims)}, only F32 and I64 are read")
+    kind, dims, (start, end) = TYPES.get(entry["dtype"]), tuple(entry["shape"]), entry["data_offsets"]
+    if kind is None or not all(type(n) is int and n >= 0 for n in (*dims, start, end)):
+        raise ValueError(f"{name} is {entry['dtype']}{list(dims)}, only {', '.join(TYPES)} are read")
+    dtype = type_named(kind)
     if not start <= end <= len(data) or end - start != prod(dims) * dtype.itemsize:
         raise ValueError(f"{name} of dims {list(dims)} lies at {start} to {end} of {len(data)} bytes")
-    found: Array = np.frombuffer(data, dtype, prod(dims), start).reshape(dims).astype(dtype.newbyteorder("="))
+    found: Array = np.frombuffer(data, dtype, prod(dims), start).reshape(dims).copy()
     return found

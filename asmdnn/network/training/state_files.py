@@ -12,6 +12,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.files import replace_file
 from asmdnn.network.arrays import Array
+from asmdnn.network.passing import is_half
 from asmdnn.network.training.safetensors import MOST_TENSORS_HEADER_BYTES, tensors_bytes, tensors_in
 
 ENDING, MOST_HEADER_BYTES = ".npy", 10_000
@@ -66,3 +67,9 @@ def npz_arrays(path: Path, most_bytes: int) -> dict[str, Any]:
             )
             for each in archive.infolist()
         }
+
+
+def of_bits(array: Any, dtype: np.dtype[Any]) -> Any:
+    """What numpy's files have of a type that numpy lacks, as that type; others as they are."""
+    is_void = isinstance(array, np.ndarray) and type(array.dtype) is np.dtypes.VoidDType
+    return array.view(dtype) if is_void and is_half(dtype) and array.dtype.itemsize == dtype.itemsize else array

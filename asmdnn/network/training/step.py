@@ -18,7 +18,7 @@ from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
 from asmdnn.network.training.rounding import SEED
 from asmdnn.network.training.seeds import mixed
-from asmdnn.network.training.state_files import read_state, write_state
+from asmdnn.network.training.state_files import of_bits, read_state, write_state
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
 
 COUNT, CALLS = "steps taken", "calls made"
@@ -189,7 +189,8 @@ class TrainingStep:
             differ = sorted(map(str, known ^ ({*state} - {CALLS})))
             if strict and differ:
                 raise InvalidArguments(f"state and step differ in {shown(differ)}: strict=False takes what both have")
-            found = {name: as_input(name, state[name], x.shape, F32) for name, x in states.items() if name in state}
+            given = {name: of_bits(state[name], x.dtype) for name, x in states.items() if name in state}
+            found = {name: as_input(name, x, states[name].shape, states[name].dtype) for name, x in given.items()}
             steps = count_of(COUNT, state[COUNT]) if COUNT in state else self.steps
             calls = count_of(CALLS, state[CALLS]) if CALLS in state else steps
             found = {name: array.copy() for name, array in found.items()}  # one may be a view of another state
