@@ -174,9 +174,8 @@ class Folding:
 
     def compute(self, node: Node, operator: Operator, inputs: list[Value | None]) -> None:
         """The results if they are known, or else their types."""
-        is_known = all(value is None or value.data is not None for value in inputs) and not (
-            node.domain == OWN and node.op in ("Written", DRAWN)
-        )
+        is_own = node.domain == OWN and (node.op == "Written" or (node.op == DRAWN and not inputs))
+        is_known = all(value is None or value.data is not None for value in inputs) and not is_own
         if (is_known and node.outputs[0] not in self.kept_integers) or node.op in SEE_DIMS:
             results = self.computed(node, operator, inputs)
             check_outputs(node, len(results))

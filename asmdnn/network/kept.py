@@ -84,6 +84,14 @@ def key_of(
     return digest.hexdigest()
 
 
+def key_with_seed(words: Callable[[], str | None], seed: Any) -> str | None:
+    """The key that `words` returns, for a network with such an input, whose name is a part of it."""
+    key = words()
+    if seed is None or key is None:
+        return key
+    return hashlib.sha256(f"{key} seed {seed!r}".encode()).hexdigest() if isinstance(seed, str) else None
+
+
 def sums_beside(data: bytes, folder: Path | None) -> list[tuple[str, bytes]]:
     """Of the files beside a model that have its tensors.  Raises OSError for those that cannot be read, or are too
     large; TypeError where there is no folder."""

@@ -11,7 +11,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
-from asmdnn.network.kept import find, keep, key_of
+from asmdnn.network.kept import find, keep, key_of, key_with_seed
 from asmdnn.network.kept_open import KeptOpenNetwork
 from asmdnn.network.kept_shapes import described
 from asmdnn.network.network import Network
@@ -36,6 +36,7 @@ def load_onnx(
     max_error: float | None = None,
     feeds: Mapping[str, Any] | None = None,
     state: Mapping[str, str] | None = None,
+    seed: str | None = None,
     deterministic: Literal[False, True, "batch"] = False,
 ) -> Network:
     """The network in an ONNX file, or in its bytes, of operator sets 7 to 28.
@@ -56,59 +57,84 @@ def load_onnx(
     definitions in float64 (`net.precision` says what).  feeds: inputs by name for it; the network is native throughout.
     state: outputs that become inputs of the next call, such as {"present.0": "past.0"}: they start as zeros, stay in
     `net.state`, are written in place, and are neither passed nor returned.
+    seed: a name for another input, an integer, by which random nodes draw, with fallback="numpy": equal ones have equal
+    bits, whatever the threads, and another one plans nothing.  Dropout whose training_mode is true draws, too.
     deterministic: "batch" asks that the outputs of an item have the bits that it has in a batch of its own, as
     `Engine(deterministic="batch")` does for all that is planned for it.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
     """
     engine, allowed = engine_asking(engine, deterministic), precision_of(precision, keep_f32, io)
     limit = limit_of(max_error, feeds)
-    words = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
-    key = words() if state is None else None
-    given = partial(network_in, path, shapes, constants, engine=engine, fallback=fallback)
-    anew = partial(given, precision=allowed, limit=limit, state=state)
-    if key and (kept := find(key, engine.threads, fallback)):
-        again = partial(given, precision=kept.precision)
-        return Network(lambda: engine, kept, lambda: unchanged(path, again, words() == key))
-    if key and (known := described(key)):
-        read = partial(unchanged, path, anew)
-        return KeptOpenNetwork(*known, engine, key=key, fallback=fallback, read=lambda: read(words() == key))
-    return keeping(anew(), key, fallback)
+    known = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
+    words = partial(key_with_seed, known, seed)
+    read = partial(network_in, partial(model_of, path, shapes, state, seed), shapes, constants, engine, fallback)
+    anew = partial(read, precision=allowed, limit=limit)
+    if state is not None or not (key := words()):
+        return anew()
+    kept = kept_under(key, engine, fallback, partial(unchanged, path, lambda: words() == key), read, anew)
+    return kept or keeping(anew(), key, fallback)
 
 
-def keeping(net: Network, key: str | None, fallback: str | None) -> Network:
+def kept_under(
+    key: str,
+    engine: Engine,
+    fallback: str | None,
+    unchanged: Callable[[Callable[[], Network]], Network],
+    read: Callable[..., Network],
+    anew: Callable[[], Network],
+) -> Network | None:
+    """The network that is kept under a key, or that of open dims whose shapes are; None if there is none.
+
+    read: as network_in with a precision, anew: with all that it is made with; unchanged: looks at the model before."""
+    if kept := find(key, engine.threads, fallback):
+        again = partial(read, precision=kept.precision)
+        return Network(lambda: engine, kept, lambda: unchanged(again))
+    if found := described(key):
+        return KeptOpenNetwork(*found, engine, key=key, fallback=fallback, read=lambda: unchanged(anew))
+    return None
+
+
+def keeping(net: Network, key: str, fallback: str | None) -> Network:
     """A network that was read, which is kept under a key once it has run; shapes are when they come again."""
     if isinstance(net, OpenNetwork):
         net._keep_shapes_under(key, fallback)
-    elif key:
+    else:
         keep(key, net.planned())
     return net
 
 
-def unchanged(path: Any, read: Callable[[], Network], holds: bool) -> Network:
+def unchanged(path: Any, holds: Callable[[], bool], read: Callable[[], Network]) -> Network:
     """What `read` returns.  Raises InvalidArguments for a model that has become another one since it was loaded."""
-    if not holds:
+    if not holds():
         raise InvalidArguments(f"the model {shown(path)} has changed since it was loaded: load it again")
     return read()
 
 
+def model_of(path: str | PathLike[str] | bytes, shapes: Any, state: Any, seed: Any) -> Any:
+    """The model in a file, with states and a seed as asked for."""
+    with importing():
+        from asmdnn.network.onnx.reader import read_model
+        from asmdnn.network.seeded import seeded
+        from asmdnn.network.stateful import tied
+
+    return tied(seeded(read_model(path), seed), state, shapes)
+
+
 def network_in(
-    path: str | PathLike[str] | bytes,
+    read: Callable[[], Any],
     shapes: Any,
     constants: Any,
-    *,
     engine: Engine,
     fallback: str | None,
+    *,
     precision: Precision,
     limit: ErrorLimit | None = None,
-    state: Any = None,
 ) -> Network:
     """A model read and, unless it has open dims, planned."""
     with importing():
         from asmdnn.network.calibration import network_within
-        from asmdnn.network.onnx.reader import read_model
-        from asmdnn.network.stateful import tied
 
-    model = tied(read_model(path), state, shapes)
+    model = read()
     return network_within(model, shapes, constants, engine=engine, fallback=fallback, precision=precision, limit=limit)
 
 

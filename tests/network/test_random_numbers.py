@@ -1,5 +1,6 @@
 """Operators that draw at random: by their seeds natively, without one in numpy; their distributions are bounded."""
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.dropout import philox_words
-from asmdnn.definitions.random_numbers import normals, uniforms
+from asmdnn.definitions.random_numbers import mixed, normals, uniforms
+from asmdnn.primitives.core.implementation import plans
 from tests.network import wire
+from tests.network.keeping import is_kept, own_directory
 from tests.network.nets import engine, random
 
 pytestmark = pytest.mark.isa("avx2")
@@ -152,3 +155,149 @@ def test_nodes_that_are_wrong(name: str) -> None:
     op, inputs, attributes, words = WRONG[name]
     with pytest.raises(dnn.errors.AsmdnnError, match=words):
         load(op, inputs, **attributes)
+
+
+def noisy(op: str = "RandomNormalLike", **attributes: Any) -> bytes:
+    """Noise of two nodes on a product."""
+    nodes = [
+        wire.node("MatMul", ["x", "w"], ["p"]),
+        wire.node(op, ["p"], ["n"], **attributes),
+        wire.node("RandomUniform", [], ["u"], shape=[6], seed=3.0),
+        wire.node("Add", ["p", "n"], ["q"]),
+        wire.node("Add", ["q", "u"], ["y"]),
+    ]
+    return wire.model(wire.graph(nodes, {"x": ("rows", 6)}, ["y", "n", "u"], {"w": random(6, 6)}))
+
+
+def seeded_load(data: bytes, threads: int = 1, **more: Any) -> dnn.Network:
+    return dnn.load_onnx(data, engine=engine(threads), fallback="numpy", seed="seed", **more)
+
+
+@pytest.mark.parametrize("shapes", [None, {"x": (4, 6)}])
+def test_a_seed_that_calls_pass(shapes: Any) -> None:
+    """Equal seeds have equal bits for all threads and processes, others others; nothing is planned again."""
+    data, x = noisy(), random(4, 6)
+    nets = [seeded_load(data, threads, shapes=shapes) for threads in (1, 2, 3)]
+    dims, dtype = nets[0].inputs["seed"]
+    assert dims == () and dtype == np.int64
+    found = {seed: nets[0].run({"x": x, "seed": seed}) for seed in (0, 1, -5, 2**62, 7)}
+    for net in nets:
+        net.run({"x": x, "seed": 0})
+    planned = set(plans.entries)
+    for seed, wanted in found.items():
+        for net in nets:
+            for name, array in net.run({"x": x, "seed": np.int64(seed)}).items():
+                assert array.tobytes() == wanted[name].tobytes()
+    assert set(plans.entries) == planned
+    for name, array in pickle.loads(pickle.dumps(nets[0])).run({"x": x, "seed": 7}).items():
+        np.testing.assert_array_equal(array, found[7][name])
+    assert len({wanted[name].tobytes() for wanted in found.values() for name in "nu"}) == 2 * len(found)
+    bits = mixed(7, 0, int(np.float32(3).view(np.uint32))) % 2**32
+    np.testing.assert_array_equal(found[7]["u"], uniforms(bits, 6))
+    np.testing.assert_array_equal(found[7]["n"].ravel(), normals(mixed(7, 0, 2**32) % 2**32, 24))
+    product = found[7]["y"] - found[7]["n"] - found[7]["u"]
+    np.testing.assert_allclose(product, found[0]["y"] - found[0]["n"] - found[0]["u"], atol=1e-5)
+
+
+def test_nodes_with_equal_seeds_have_equal_numbers() -> None:
+    net = seeded_load(noisy("RandomUniformLike", seed=3.0), shapes={"x": (1, 6)})
+    found = net.run({"x": random(1, 6), "seed": 5})
+    np.testing.assert_array_equal(found["n"][0], found["u"])
+
+
+def test_a_seed_that_is_a_constant() -> None:
+    """All numbers are known then, natively; without the word those of the file's seed."""
+    data, x = noisy(seed=2.0), random(4, 6)
+    wanted = seeded_load(data).run({"x": x, "seed": 9})
+    net = dnn.load_onnx(data, {"x": (4, 6)}, constants={"seed": np.int64(9)}, seed="seed", engine=engine())
+    assert net.is_native and "seed" not in net.inputs
+    for name, array in net.run({"x": x}).items():
+        np.testing.assert_allclose(array, wanted[name], rtol=1e-6, atol=1e-6)
+    plain = dnn.load_onnx(data, {"x": (4, 6)}, engine=engine())
+    bits = int(np.float32(2).view(np.uint32))
+    np.testing.assert_array_equal(plain.run({"x": x})["n"].ravel(), normals(bits, 24))
+
+
+@pytest.mark.parametrize("name", ["Bernoulli", "Multinomial", "RandomNormal"])
+def test_all_operators_take_it(name: str) -> None:
+    inputs, attributes = {**SEEDLESS, "RandomNormal": ({}, {"shape": [3, 4]})}[name]
+    net = seeded_load(model(name, inputs, **attributes))
+    given = {"x": np.full((3, 4), 0.5, np.float32)} if inputs else {}
+    found = [net.run({**given, "seed": seed})["y"] for seed in (1, 2, 3, 1, 2, 3)]
+    for one, again in zip(found[:3], found[3:], strict=True):
+        np.testing.assert_array_equal(one, again)
+    assert len({x.tobytes() for x in found}) > 1
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.25, None])
+def test_dropout_in_training(ratio: float | None) -> None:
+    more = {} if ratio is None else {"ratio": np.float32(ratio)}
+    node = wire.node("Dropout", ["x", "ratio" if more else "", "mode"], ["y", "mask"], "drop")
+    data = wire.model(wire.graph([node], {"x": (200, 200)}, ["y", "mask"], {"mode": np.array(True), **more}))
+    net, x, p = seeded_load(data), random(200, 200) + 5, 0.5 if ratio is None else ratio
+    found = [net.run({"x": x, "seed": seed}) for seed in (3, 4, 3)]
+    for one in found:
+        stays, y = one["mask"], one["y"]
+        assert stays.dtype == np.bool_
+        np.testing.assert_allclose(y, np.where(stays, x / (1 - p), 0), rtol=1e-6)
+        assert off(stays.astype(np.float32), 1 - p, (p * (1 - p)) ** 0.5 or 1) < SIGMAS
+    np.testing.assert_array_equal(found[0]["y"], found[2]["y"])
+    assert (found[0]["mask"] != found[1]["mask"]).any() == (p > 0)
+    if p:
+        with pytest.raises(dnn.Unimplemented, match="training_mode true"):
+            dnn.load_onnx(data, engine=engine())
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_nodes_in_branches_and_after_data(is_known: bool) -> None:
+    """A branch draws by the same seed, and so does what waits for data."""
+    fields = [(1, wire.node("RandomNormalLike", ["x"], ["n"])), (2, "b"), (12, wire.value_info("n"))]
+    branch = wire.message(fields)
+    nodes = [
+        wire.node("If", ["is"], ["noise"], then_branch=branch, else_branch=branch),
+        wire.node("NonZero", ["x"], ["at"]),
+        wire.node("Cast", ["at"], ["floats"], to=1),
+        wire.node("RandomUniformLike", ["floats"], ["u"]),
+    ]
+    graph = [*((1, node) for node in nodes), (2, "g"), (11, wire.value_info("x", (6,)))]
+    truth = [(5, wire.tensor(np.array(True), "is"))] if is_known else [(11, wire.value_info("is", (), "bool"))]
+    ends = [(12, wire.value_info(name)) for name in ("noise", "u")]
+    net = seeded_load(wire.model(wire.message([*graph, *truth, *ends])))
+    x = np.array([1, 0, 2, 3, 0, 4], np.float32)
+    given = {"x": x} if is_known else {"x": x, "is": np.array(True)}
+    found = [net.run({**given, "seed": seed}) for seed in (5, 6, 5)]
+    np.testing.assert_array_equal(found[0]["noise"], normals(mixed(5, 0, 2**32) % 2**32, 6))
+    assert found[0]["u"].shape == (1, 4)
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(array, found[2][name])
+        assert (array != found[1][name]).all()
+
+
+def test_seeds_that_are_wrong() -> None:
+    data = noisy()
+    for seed in ("x", "w", "n", "y", "", 7, ["s"]):
+        with pytest.raises(dnn.InvalidArguments, match="seed must be a name that no value of the model has"):
+            dnn.load_onnx(data, engine=engine(), seed=seed)  # type: ignore[arg-type]
+    plain = wire.model(wire.graph([wire.node("Relu", ["x"], ["y"])], {"x": (3,)}, ["y"]))
+    with pytest.raises(dnn.InvalidArguments, match="the model draws nothing at random: leave it out"):
+        dnn.load_onnx(plain, engine=engine(), seed="seed")
+    with pytest.raises(dnn.Unimplemented, match="drawn by the seed that a call passes"):
+        dnn.load_onnx(data, {"x": (4, 6)}, engine=engine(), seed="seed")
+    net = seeded_load(data)
+    for wrong in (0.5, np.int32(3), [1], None, "x"):
+        with pytest.raises(dnn.InvalidArguments, match="seed"):
+            net.run({"x": random(4, 6), "seed": wrong})
+    with pytest.raises(dnn.InvalidArguments, match="seed"):
+        net.run({"x": random(4, 6)})
+
+
+def test_seeded_networks_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in own_directory(tmp_path, monkeypatch):
+        x, data = random(4, 6), noisy()
+        wanted = seeded_load(data, shapes={"x": (4, 6)}).run({"x": x, "seed": 4})
+        again = seeded_load(data, shapes={"x": (4, 6)})
+        assert is_kept(again)
+        for name, array in again.run({"x": x, "seed": 4}).items():
+            np.testing.assert_array_equal(array, wanted[name])
+        other = dnn.load_onnx(data, {"x": (4, 6)}, engine=engine(), fallback="numpy", seed="other")
+        assert not is_kept(other) and not is_kept(dnn.load_onnx(data, {"x": (4, 6)}, engine=engine(), fallback="numpy"))

@@ -8,9 +8,9 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import optim
+from asmdnn.definitions.random_numbers import mixed
 from asmdnn.definitions.stochastic_rounding import stochastically_rounded
 from asmdnn.network.training.rounding import nearest
-from asmdnn.network.training.seeds import mixed
 from tests.network.nets import engine
 
 pytestmark = pytest.mark.isa("avx2")

@@ -1,7 +1,8 @@
 """Operators that draw at random: RandomUniform, RandomNormal, both Like another tensor, Bernoulli, Multinomial.
 
 By the seed that a node has, a number depends on its index alone: all are known when the network is planned, and every
-call has the same ones, as nothing changes a network.  Without a seed each call draws others, which numpy does.
+call has the same ones, as nothing changes a network.  Without a seed each call draws others, which numpy does.  Nodes
+of domain "asmdnn" have another input, a seed that calls pass (seeded.py), and a `place` beside it; Dropout is one.
 
     Bernoulli(p) = uniform < p,    Multinomial(x) = how many sums of softmax(x) the uniform number reaches
 """
@@ -12,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from asmdnn.definitions.random_numbers import normals, uniforms
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.decompositions.foreign import Decompose, ForeignOperator
 from asmdnn.network.decompositions.words import FLOAT as F32_CODE
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.element_types import CODES, element_type
-from asmdnn.network.graph import Node
+from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, needed
 from asmdnn.network.operators.definition import Shape, bounded
 from asmdnn.network.operators.own import DRAWN, OWN
@@ -35,6 +36,8 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 def drawn(w: Decomposer, node: Node, kind: str, shape: Shape) -> str:
     """Numbers from 0 to below 1, or of mean 0 and variance 1, as f32."""
     dims = bounded(tuple(map(int, shape)))
+    if node.domain == OWN:
+        return w(DRAWN, node.inputs[-1], domain=OWN, kind=kind, shape=dims, place=node.get("place"))
     if "seed" not in node.attributes:
         return w(DRAWN, domain=OWN, kind=kind, shape=dims)
     bits = int(np.float32(node.get("seed")).view(np.uint32))
@@ -93,6 +96,26 @@ def multinomial(w: Decomposer, node: Node, x: str) -> Names:
     return (held if dtype == INT64 else w("Cast", held, to=dtype),)
 
 
+def dropout(w: Decomposer, node: Node, x: str, ratio: str, training: str) -> Names:
+    """x / (1 - ratio) where the uniform number is ratio or more; and where that is.  Raises InvalidArguments,
+    Unimplemented."""
+    mode, given = w.data(training), np.array(0.5) if ratio == NOTHING else w.data(ratio)
+    if mode is None or given is None:
+        raise Unimplemented(f"{node} has a training_mode or a ratio that is data: make it a constant")
+    share = float(given.reshape(-1)[0]) if given.size == 1 else np.nan
+    if not 0 <= share < 1:
+        raise InvalidArguments(f"{node} has the ratio {share:g}, it must be a number from 0 on and less than 1")
+    if not np.any(mode) or share == 0:
+        return x, w.constant(np.ones(w.shape(x)), np.bool_)
+    stays = w("GreaterOrEqual", drawn(w, node, "Uniform", w.shape(x)), w.constant(share))
+    return w.where(stays, w.mul(x, float(np.float32(1) / (np.float32(1) - np.float32(share)))), 0.0), stays
+
+
+def without_seed(decompose: Decompose) -> Decompose:
+    """The same of a node whose last input is the seed, which `drawn` takes."""
+    return lambda w, node, *inputs: decompose(w, node, *inputs[:-1])
+
+
 DRAWS: Attributes = {"dtype": INT, "seed": FLOAT}
 UNIFORM: Attributes = {**DRAWS, "low": FLOAT, "high": FLOAT}
 NORMAL: Attributes = {**DRAWS, "mean": FLOAT, "scale": FLOAT}
@@ -108,3 +131,12 @@ DECOMPOSITIONS = {
         ("Multinomial", multinomial, "x", {**DRAWS, "sample_size": INT}),
     )
 }
+SEEDED = {
+    **{
+        name: ForeignOperator(
+            without_seed(known.decompose), f"{known.inputs}x", 1, {**known.attributes, "place": INT}, of_integers=True
+        )
+        for name, known in DECOMPOSITIONS.items()
+    },
+    "Dropout": ForeignOperator(without_seed(dropout), "x??x", 2, {"seed": INT, "place": INT}),
+}  # by name, of the domain "asmdnn"

@@ -8,6 +8,7 @@ from asmdnn.network.decompositions.foreign import DOMAIN, ForeignOperator, check
 from asmdnn.network.decompositions.words import Decomposer, Sentences, are_kernels, are_known, are_numbers, is_f32
 from asmdnn.network.graph import ML, NOTHING, Node
 from asmdnn.network.operators.evaluation import own_errors
+from asmdnn.network.operators.own import OWN
 
 MODULES = (
     "casts", "attention", "norms", "products", "losses", "rows", "indexing", "scatters", "dynamic", "recurrent",
@@ -77,6 +78,13 @@ def classical_decompositions() -> Mapping[str, ForeignOperator]:
     return decompositions_in(CLASSICAL)
 
 
+@cache
+def seeded_decompositions() -> Mapping[str, ForeignOperator]:
+    """Of nodes that draw by a seed of the caller's."""
+    found: Mapping[str, ForeignOperator] = import_module("asmdnn.network.decompositions.random_numbers").SEEDED
+    return found
+
+
 def decompositions_in(modules: tuple[str, ...]) -> dict[str, ForeignOperator]:
     found: dict[str, ForeignOperator] = {}
     for name in modules:
@@ -88,6 +96,8 @@ def foreign(node: Node) -> ForeignOperator | None:
     """How a node of an operator is decomposed that has no definition; None for others."""
     if not node.domain and node.op not in EVERYWHERE:
         return composed_decompositions().get(node.op)
+    if node.domain == OWN:
+        return seeded_decompositions().get(node.op)
     if node.domain == PREVIEW:
         return preview_decompositions().get(node.op)
     if node.domain == ML:

@@ -1,8 +1,11 @@
 """Operators that fusion makes and ONNX does not have: domain "asmdnn" in a graph, never in a file."""
 
+from math import prod
+
 import numpy as np
 
 from asmdnn.definitions.moves import scattered, shuffled
+from asmdnn.definitions.random_numbers import mixed, normals, uniforms
 from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators import few_bits, gradients, recurrent, trained_recurrent, training, trees
@@ -10,7 +13,7 @@ from asmdnn.network.operators.definition import Operator, Type, Value, same_as_f
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
 OWN = "asmdnn"
-DRAWN = "RandomNumbers"  # of shape and kind, by no seed
+DRAWN = "RandomNumbers"  # of shape and kind, by no seed, or by one and a place
 
 
 def channel_shuffle(node: Node, x: Array) -> Array:
@@ -60,8 +63,12 @@ def sums_of_windows(node: Node, x: Array, w: Array, zero: Array) -> Array:
     return np.asarray(conv(node, x.astype(np.float64) - zero.reshape(()), w.astype(np.float64)), np.float32)
 
 
-def random_numbers(node: Node) -> Array:
-    """Others in every call."""
+def random_numbers(node: Node, seed: Array | None = None) -> Array:
+    """By a seed and the node's place the same, without one others in every call."""
+    if seed is not None:
+        numbers = uniforms if node.get("kind") == "Uniform" else normals
+        bits = mixed(int(seed.reshape(-1)[0]), 0, node.get("place")) % 2**32
+        return numbers(bits, prod(node.get("shape"))).reshape(node.get("shape"))
     generator = np.random.default_rng()
     draw = generator.random if node.get("kind") == "Uniform" else generator.standard_normal
     return np.asarray(draw(node.get("shape"), np.float32))
@@ -77,7 +84,7 @@ OPERATORS = {
     "LookedAt": Operator(lambda node, x, integers: x, same_as_first),
     "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),
     "Integers": Operator(lambda node, x: x.astype(np.int64), integer_types),
-    DRAWN: Operator(random_numbers, lambda node: [(node.get("shape"), np.float32)]),
+    DRAWN: Operator(random_numbers, lambda node, *_: [(node.get("shape"), np.float32)]),
     "Written": Operator(lambda node, x: x, same_as_first),
     "OneHotRows": Operator(one_hot_rows, rows_types),
     "ScatterRows": Operator(scatter_rows, same_as_first),

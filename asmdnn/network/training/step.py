@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.definitions.random_numbers import mixed
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
@@ -17,7 +18,6 @@ from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
 from asmdnn.network.training.rounding import SEED
-from asmdnn.network.training.seeds import mixed
 from asmdnn.network.training.state_files import of_bits, read_state, write_state
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
 
