@@ -35,7 +35,7 @@ from asmdnn.version import __version__
 if TYPE_CHECKING:
     from asmdnn.network.planned import NetworkPlan
 
-SOURCES = ("generators", "isa", "jit", "memory", "network", "planning", "primitives", "runtime")
+SOURCES = ("definitions", "generators", "isa", "jit", "memory", "network", "planning", "primitives", "runtime")
 ELSEWHERE = b"location"  # a model that names files beside it has this word
 
 

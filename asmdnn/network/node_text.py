@@ -69,7 +69,7 @@ def value_read(text: Any, take: Take) -> Any:
 def known_text(known: Mapping[str, Value], shelve: Shelve) -> dict[str, Any]:
     """What is known of values: type, dims, and the number of the data or None."""
     return {
-        name: [name_of(dtype), list(shape), None if data is None else shelve(data)]
+        name: [name_of(dtype), list(map(int, shape)), None if data is None else shelve(data)]
         for name, (shape, dtype, data) in known.items()
     }
 
