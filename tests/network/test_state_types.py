@@ -198,6 +198,23 @@ def test_training_steps(tmp_path: Any, ending: str) -> None:
         other.load_state_dict({**state, "steps": np.float32(3)})
 
 
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+def test_halves_in_training_steps(dtype: Any) -> None:
+    """Without integers, a step's states are placed once."""
+    g = dnn.Graph()
+    x, t, w = g.input("x", (4, 3)), g.input("t", (4, 2)), g.parameter("w", (3, 2), "zeros")
+    mean = g.state("mean", (3,), dtype)
+    g.update(mean, mean * 0.5 + g.apply("ReduceMean", x, np.array([0]), keepdims=0))
+    step = g.train(dnn.losses.mean_squared_error(x @ w, t), dnn.optim.SGD(0.1), engine=engine())
+    wanted = np.zeros(3, dtype)
+    for _ in range(3):
+        given = random(4, 3)
+        step.run({"x": given, "t": random(4, 2)})
+        exact = wanted.astype(np.float64) * 0.5 + given.mean(0, dtype=np.float64)
+        wanted = step.state_dict()["mean"]
+        np.testing.assert_allclose(wanted.astype(np.float64), exact, rtol=2.0**-8 * 1.01, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.uint32, np.uint64, np.int16, ml_dtypes.float8_e5m2, ml_dtypes.int4])
 def test_types_that_no_state_has(dtype: Any) -> None:
     name = np.dtype(dtype).name
