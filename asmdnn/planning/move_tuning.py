@@ -123,7 +123,8 @@ class SoftmaxTuning:
     prefetched_bytes: int = 8 << 20  # a src so large comes from memory
 
 
-@dataclass(frozen=True, slots=True)
+@exact
+@dataclass(frozen=True, slots=True, eq=False)
 class NormalizationTuning:
     """Of normalizations; `elementwise` says how many rows a record has, and when dst goes past the caches."""
 

@@ -18,6 +18,7 @@ from asmdnn.planning.splitting import split
 from asmdnn.records import dataclass, once
 
 ALIGNMENT_BYTES = 64  # of scratch
+APART_BYTES = 128  # between what two threads write
 OBJECTS_BYTES = 2_000  # Python objects of a plan, and of each phase, about, beside the schedule
 
 
@@ -89,8 +90,10 @@ class Plan:
         return sum(self.scratch_stride(name) * self.copies(name, parts) for name in self.scratch_bytes)
 
     def scratch_stride(self, name: str) -> int:
-        """From a scratch buffer to what lies after it."""
-        return -(-self.scratch_bytes[name] // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        """From a scratch buffer to what lies after it: of what parts have of their own, not the next lines, which CPUs
+        fetch together with these."""
+        size = self.scratch_bytes[name] + APART_BYTES * (name in self.per_part)
+        return -(-size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
     def copies(self, name: str, parts: int) -> int:
         return parts if name in self.per_part else 1

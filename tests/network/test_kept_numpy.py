@@ -39,17 +39,17 @@ NODES = [
     wire.node("Add", ["q", "d"], ["s"]),
     wire.node("Softmax", ["s"], ["y"]),
 ]
-CONSTANTS = {"w": random(3, 3), "column": random(3, 1)}
+CONSTANTS = {"w": random(5, 5), "column": random(5, 1)}
 
 
 def model_of(nodes: list[bytes], inputs: dict[str, Any], outputs: list[str], **constants: Any) -> bytes:
     return wire.model(wire.graph(nodes, inputs, outputs, constants))
 
 
-MODEL = model_of(NODES, {"x": (3, 3)}, ["y", "d"], **CONSTANTS)
+MODEL = model_of(NODES, {"x": (5, 5)}, ["y", "d"], **CONSTANTS)
 OPEN = model_of(
     [wire.node("Relu", ["x"], ["r"]), wire.node("Det", ["r"], ["d"]), wire.node("Exp", ["d"], ["y"])],
-    {"x": ("n", 3, 3)},
+    {"x": ("n", 5, 5)},
     ["y"],
 )
 
@@ -77,7 +77,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def test_found_after_the_first_run(directory: Path, no_planner: Callable[[], None]) -> None:
-    first, feeds = load(), {"x": random(3, 3)}
+    first, feeds = load(), {"x": random(5, 5)}
     assert [type(part) for part in first._runnable.parts] == [NativePart, NumpyPart, NativePart]
     assert files(directory) == []
     wanted = first.run(feeds)
@@ -91,7 +91,7 @@ def test_found_after_the_first_run(directory: Path, no_planner: Callable[[], Non
 
 
 def test_it_is_planned_where_it_is_looked_at(directory: Path) -> None:
-    first, feeds = load(), {"x": random(3, 3)}
+    first, feeds = load(), {"x": random(5, 5)}
     wanted = first.run(feeds)
     for look in (
         lambda net: net.explain() == first.explain(),
@@ -109,14 +109,14 @@ def test_it_is_planned_where_it_is_looked_at(directory: Path) -> None:
 
 
 def test_who_asks_for_kernels_alone_does_not_find_it(directory: Path) -> None:
-    load().run({"x": random(3, 3)})
+    load().run({"x": random(5, 5)})
     with pytest.raises(dnn.Unimplemented, match="1 of the nodes have no kernel"):
         load(fallback=None)
     net = load(OPEN)
     assert isinstance(net, OpenNetwork)
-    net.prepare([{"x": (2, 3, 3)}])
+    net.prepare([{"x": (2, 5, 5)}])
     with pytest.raises(dnn.Unimplemented, match="1 of the nodes have no kernel"):
-        load(OPEN, fallback=None)(random(2, 3, 3))
+        load(OPEN, fallback=None)(random(2, 5, 5))
 
 
 SCRIPT = """
@@ -140,8 +140,8 @@ print(sorted(name for name in sys.modules if name in ("asmdnn.network.planned", 
 def test_another_process(directory: Path, tmp_path: Path, model: bytes) -> None:
     """It plans nothing, and imports no planner."""
     (path := tmp_path / "m.onnx").write_bytes(model)
-    net, x = dnn.load_onnx(path, engine=engine(2), fallback="numpy"), random(3, 3)
-    x = random(2, 3, 3) if net.is_open else x
+    net, x = dnn.load_onnx(path, engine=engine(2), fallback="numpy"), random(5, 5)
+    x = random(2, 5, 5) if net.is_open else x
     wanted = net.run({"x": x})
     same(net.run({"x": x}), wanted)
     np.save(tmp_path / "x.npy", x)
@@ -162,7 +162,7 @@ def test_shapes_that_come_again(directory: Path, no_planner: Callable[[], None])
     """Whatever the limit of memory keeps of them."""
     first = load(OPEN)
     assert isinstance(first, OpenNetwork)
-    inputs = [random(n, 3, 3) for n in (1, 2, 5)]
+    inputs = [random(n, 5, 5) for n in (1, 2, 5)]
     wanted = [first(x) for x in inputs]
     assert files(directory) == []
     first.prepare([{"x": x.shape} for x in inputs])
@@ -179,8 +179,8 @@ def test_shapes_that_come_again(directory: Path, no_planner: Callable[[], None])
 
 def test_numpy_alone(directory: Path, no_planner: Callable[[], None]) -> None:
     """A network without kernels is kept when it is made."""
-    model = model_of([wire.node("Det", ["x"], ["y"])], {"x": (2, 3, 3)}, ["y"])
-    first, x = load(model), random(2, 3, 3)
+    model = model_of([wire.node("Det", ["x"], ["y"])], {"x": (2, 5, 5)}, ["y"])
+    first, x = load(model), random(2, 5, 5)
     assert [type(part) for part in first._runnable.parts] == [NumpyPart] and len(files(directory)) == 1
     no_planner()
     again = load(model)
@@ -191,13 +191,13 @@ def test_numpy_alone(directory: Path, no_planner: Callable[[], None]) -> None:
 def test_graphs_of_torch(directory: Path) -> None:
     """What torch's graphs become is kept so, too, for those who take numpy."""
     g = dnn.Graph()
-    y = g.apply("Det", g.apply("Relu", g.input("x", (2, 3, 3)))) * 2
+    y = g.apply("Det", g.apply("Relu", g.input("x", (2, 5, 5)))) * 2
 
     def made(fallback: str | None) -> dnn.Network:
         options = CompileOptions.of(engine=engine(1), fallback=fallback)
         return network_of(g, {"y": y}, options, holds=True, keeps=True)
 
-    x = random(2, 3, 3)
+    x = random(2, 5, 5)
     wanted = made("numpy")(x)
     again = made("numpy")
     assert is_kept(again)
@@ -217,8 +217,8 @@ def test_integers(directory: Path, no_planner: Callable[[], None]) -> None:
         wire.node("Add", ["p", "d"], ["s"]),
         wire.node("Gather", ["s", "at"], ["z"]),
     ]
-    model = model_of(nodes, {"x": (4, 4)}, ["at", "z"], w=random(4, 4))
-    first, feeds = load(model), {"x": random(4, 4)}
+    model = model_of(nodes, {"x": (6, 6)}, ["at", "z"], w=random(6, 6))
+    first, feeds = load(model), {"x": random(6, 6)}
     assert IntegersAgain in [type(part) for part in first._runnable.parts]
     wanted = first.run(feeds)
     no_planner()
@@ -254,14 +254,14 @@ def test_attributes() -> None:
 def test_what_waits_for_data_is_planned(directory: Path) -> None:
     nodes = [wire.node("Relu", ["x"], ["r"]), wire.node("NonZero", ["r"], ["y"])]
     for _ in range(2):
-        net = load(model_of(nodes, {"x": (3, 3)}, ["y"]))
-        net.run({"x": random(3, 3)})
+        net = load(model_of(nodes, {"x": (5, 5)}, ["y"]))
+        net.run({"x": random(5, 5)})
         assert not is_kept(net)
     assert files(directory) == []
 
 
 def test_damaged_files_count_as_absent(directory: Path) -> None:
-    feeds = {"x": random(3, 3)}
+    feeds = {"x": random(5, 5)}
     wanted = load().run(feeds)
     (file,) = files(directory)
     image = file.read_bytes()
@@ -305,7 +305,7 @@ WRONG: list[Callable[[dict[str, Any]], Any]] = [
 
 @pytest.mark.parametrize("number", range(len(WRONG)))
 def test_nonsense_is_refused(directory: Path, number: int) -> None:
-    load().run({"x": random(3, 3)})
+    load().run({"x": random(5, 5)})
     store, (file,) = kept.store(), files(directory)
     assert store is not None
     image = store.get_image(file.stem)

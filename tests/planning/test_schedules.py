@@ -14,7 +14,7 @@ from asmdnn.planning.check import PlanError
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.planning.phase import NOTHING, Phase, Repeat, View
 from asmdnn.planning.phases import barriers_before
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import APART_BYTES, Plan
 from asmdnn.planning.rounds import in_loops
 from asmdnn.planning.splitting import cut_evenly
 from asmdnn.planning.tuning import DEFAULT
@@ -149,7 +149,7 @@ class Back(RowsSpec):
 def test_scratch_of_each_part(backwards: bool) -> None:
     plan = own_plan()
     plan.check()
-    assert (plan.scratchpad_bytes(1), plan.scratchpad_bytes(3)) == (4 * ROW, 12 * ROW)
+    assert (plan.scratchpad_bytes(1), plan.scratchpad_bytes(3)) == (4 * ROW + APART_BYTES, 3 * (4 * ROW + APART_BYTES))
     for parts in PARTS:
         assert (result(plan, parts) == rows()).all()
     if backwards:

@@ -102,7 +102,7 @@ POOLINGS: tuple[Description, ...] = (
     *(pooling(alg, 19, 14, 9, tag) for alg in ("max", "avg_include_padding") for tag in ("acdb", "aBcd16b")),
     pooling("avg_exclude_padding", 19, 14, 9, "acdb"), pooling("avg_exclude_padding", 5, 8, 4, "acdeb", axes=3),
     pooling("avg_include_padding", 19, 13, 3, "abcd", stride=3),
-    pooling("avg_include_padding", 5, 40, 5, "abc", axes=1),
+    pooling("avg_include_padding", 5, 40, 5, "abc", axes=1), pooling("avg_exclude_padding", 140, 5, 3, "abcd"),
     *(pooling("max", 19, 9, 3, tag, indices=True) for tag in ("abcd", "acdb", "aBcd8b")),
     pooling("max", 8, 10, 5, "acdb", indices=True), pooling("max", 8, 7, 3, "acdeb", indices=True, axes=3),
     *(pooling("max", 16, 9, 3, "acdb", dtype=kind) for kind in (dnn.u8, dnn.s8, dnn.bf16, dnn.f16)),

@@ -74,6 +74,7 @@ DESCRIPTIONS = [
         dst=f32(90, 1, tag="ab"),
         trees=20,
     ),
+    dnn.CumulativeProduct(*(f32(9, 1000, tag="ab"),) * 2, 1),
     dnn.StochasticRounding(f32(9, 1000, tag="ab"), dnn.MemoryDesc((9, 1000), dnn.bf16, "ab")),
 ]
 RECURRENT = "--alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU --dir=FWD_I,BWD_DW l1t3mb5sic40slc24dhc40"

@@ -203,6 +203,7 @@ NETWORKS: Final = {
     "source": "what was planned, or read from a pack",
     "plan": "plans again, for what a pack does not hold",
     "origin": "how another process makes it again",
+    "again": "what plans a network that was found in the cache, where more is asked of it than it holds",
     "network": "which is called",
     "outputs": "names of the outputs, in the module's order",
     "states": "values that a call reads and writes in place",

@@ -20,7 +20,6 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.channel_description import GroupNormForward
 from asmdnn.records import dataclass, replace
 
-APART_BYTES = 192  # what threads write lies so far apart: CPUs fetch a line together with its neighbour
 SIZES_OF_GROUPS, SIZES_OF_CHANNELS = ("mean", "variance"), ("scale", "shift")
 
 
@@ -76,7 +75,7 @@ class NormUnits:
         times = enumerate((self.images, self.parts))
         repeats = tuple(Repeat(n, tuple(step[i] for step in steps)) for i, n in times if n > 1)
         assembly.add([replace(group, repeats=repeats)])
-        assembly.scratch |= {places[name]: size + APART_BYTES for name, size in one.scratch_bytes.items()}
+        assembly.scratch |= {places[name]: size for name, size in one.scratch_bytes.items()}
         assembly.per_part += tuple(places.values())
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from math import inf
 
+from asmdnn.exact import exact
 from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.dot import F32
@@ -21,7 +22,8 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm
 
 
-@dataclass(frozen=True, slots=True)
+@exact
+@dataclass(frozen=True, slots=True, eq=False)
 class CutChoice:
     """The best cut and what it is expected to take, in cycles, as direct convolution is: more than any if it is not to
     be compared with."""
