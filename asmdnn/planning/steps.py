@@ -10,9 +10,10 @@ import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.shifted import ShiftedSpec
-from asmdnn.planning.phase import NOTHING, Int64, Phase, View
+from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View
 from asmdnn.planning.plan import Plan
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,28 @@ def group_of(steps: Sequence[StepRecords]) -> Phase:
     together = np.concatenate(records)
     cycles = np.concatenate([step.cycles for step in steps]).astype(np.int32)
     return Phase(tuple(kernels), views, together, cycles, groups=np.array([0, len(together)]))
+
+
+def add_each(
+    assembly: Assembly,
+    steps: Sequence[StepRecords],
+    moves: Mapping[str, Sequence[int]],
+    times: Sequence[int],
+    own: Mapping[str, int],
+) -> None:
+    """Add what is done for the first of many alike, for all of them: a phase whose groups of records go through these
+    steps, on one thread each.
+
+    times: of loops, the first being the outermost; what is done once is none.  moves: for each loop how many bytes a
+    buffer's views move.  own: the scratch that each thread has of its own, and its sizes.  Scratch of one name has the
+    largest size.
+    """
+    group = group_of(steps)
+    by_loop = [moves.get(view.buffer, (0,) * len(times)) for view in group.arguments]
+    loops = [(n, tuple(of_view[i] for of_view in by_loop)) for i, n in enumerate(times)]
+    assembly.add([replace(group, repeats=tuple(Repeat(n, strides) for n, strides in loops if n > 1))])
+    assembly.scratch |= {name: max(size, assembly.scratch.get(name, 0)) for name, size in own.items()}
+    assembly.per_part = tuple(dict.fromkeys((*assembly.per_part, *own)))
 
 
 def widened(step: StepRecords, arguments: int) -> StepRecords:

@@ -11,9 +11,8 @@ from typing import Any
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import Repeat
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.steps import group_of, steps_of
+from asmdnn.planning.steps import add_each, steps_of
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import with_tensors
 from asmdnn.primitives.core.engine import Engine
@@ -69,14 +68,10 @@ class NormUnits:
     def add(self, assembly: Assembly, one: Plan, after: Sequence[Plan], tensors: Mapping[str, MemoryDesc]) -> None:
         """All units, by the plan of the first one, and others after it that read its scratch."""
         places = {name: of_unit(name) for name in one.scratch_bytes}
-        group = group_of([*steps_of(one, places), *(step for plan in after for step in steps_of(plan, {}))])
+        steps = [*steps_of(one, places), *(step for plan in after for step in steps_of(plan, {}))]
         moves = {name: self.moves(name, desc) for name, desc in tensors.items()}
-        steps = [moves.get(view.buffer, (0, 0)) for view in group.arguments]
-        times = enumerate((self.images, self.parts))
-        repeats = tuple(Repeat(n, tuple(step[i] for step in steps)) for i, n in times if n > 1)
-        assembly.add([replace(group, repeats=repeats)])
-        assembly.scratch |= {places[name]: size for name, size in one.scratch_bytes.items()}
-        assembly.per_part += tuple(places.values())
+        own = {places[name]: size for name, size in one.scratch_bytes.items()}
+        add_each(assembly, steps, moves, (self.images, self.parts), own)
 
 
 def of_unit(name: str) -> str:

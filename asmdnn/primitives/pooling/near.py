@@ -10,11 +10,11 @@ from math import prod
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import Repeat, View
-from asmdnn.planning.steps import group_of, steps_of
+from asmdnn.planning.phase import View
+from asmdnn.planning.steps import add_each, steps_of
 from asmdnn.primitives.pooling.kernels import PoolKernels
 from asmdnn.primitives.pooling.schedule import planes_for
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder, beside_others
 from asmdnn.records import replace
 from asmdnn.types import f32
 
@@ -64,13 +64,7 @@ def add_channels(
     one.add_plan(reduced.plan("", {}, ()), {name: View(copy) for name, copy in COPIES.items()})
     add_reorder(one, Reordering(COPIES["dst"], dense["dst"], "dst", own["dst"]))
     kept = {name: assembly.constant(name, data) for name, data in one.constants.items()}
-    group = group_of(steps_of(one.plan("", {}, ()), kept))
-    images = tensors["src"].dims[0]
-    moves = {name: (x.strides[0], count * x.strides[1]) for name, x in tensors.items()}
-    steps = [moves.get(view.buffer, (0, 0)) for view in group.arguments]
-    repeats = tuple(
-        Repeat(n, tuple(f32.size_bytes * step[i] for step in steps)) for i, n in enumerate((images, times))
-    )
-    assembly.add([replace(group, repeats=repeats, independent=bool(assembly.phases))])
-    assembly.scratch |= {name: max(size, assembly.scratch.get(name, 0)) for name, size in one.scratch.items()}
-    assembly.per_part = tuple(dict.fromkeys((*assembly.per_part, *one.scratch)))
+    moves = {name: [f32.size_bytes * n for n in (x.strides[0], count * x.strides[1])] for name, x in tensors.items()}
+    steps = steps_of(one.plan("", {}, ()), kept)
+    with beside_others(assembly, bool(assembly.phases)):
+        add_each(assembly, steps, moves, (tensors["src"].dims[0], times), one.scratch)

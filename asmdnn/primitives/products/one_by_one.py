@@ -9,13 +9,11 @@ from collections.abc import Callable
 from math import prod
 
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import Repeat
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.steps import group_of, steps_of
+from asmdnn.planning.steps import add_each, steps_of
 from asmdnn.primitives.products.blocks import shares_weights
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
-from asmdnn.records import replace
 
 WORD = "one_by_one"
 Add = Callable[[Assembly, Product, Target], None]
@@ -41,11 +39,8 @@ def add_one_by_one(assembly: Assembly, p: Product, target: Target, add: Add) -> 
     one = Assembly(assembly.tuning, assembly.isa)
     add(one, p.first_matrix, target)
     places = {name: f"{name} of one" for name in one.scratch}
-    group = group_of(steps_of(one.plan(one.name, {}, ()), places))
     moves = {x.buffer: x.batch_bytes for x in p.operands().values()}
-    steps = [moves.get(view.buffer, (0,) * len(p.batch)) for view in group.arguments]
-    repeats = tuple(Repeat(times, tuple(step[i] for step in steps)) for i, times in enumerate(p.batch))
-    assembly.add([replace(group, repeats=repeats)], WORD, *one.words)
-    assembly.scratch |= {places[name]: size for name, size in one.scratch.items()}
-    assembly.per_part += tuple(places.values())
+    own = {places[name]: size for name, size in one.scratch.items()}
+    add_each(assembly, steps_of(one.plan(one.name, {}, ()), places), moves, p.batch, own)
+    assembly.add((), WORD, *one.words)
     assembly.constants |= one.constants
