@@ -74,6 +74,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "reduction.whole_rows_of_sums_bytes": (1, 12 * MB, 1 << 62),
         "reduction.narrow_elements": (1, 64),
         "pooling.wide_row": (1, 9, 1 << 62),
+        "pooling.narrow_plane": (1, 100),
     }
 )
 

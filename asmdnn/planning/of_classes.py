@@ -177,7 +177,8 @@ ZEN4: Final = Tuning(
     # Sums, maxima and means of 16 to 64 elements 1.16 to 2.2x; of 100 and 128 0.97 to 1.1x.
     reduction=replace(PIECES_OF_ROWS, narrow_elements=64),  # whole rows are not timed
     # 3x3 of 17 columns 1.68x, of 28 and 35 1.26x, of 100 1.15x, 5x5 of 20 1.86x, with strides of 2 1.05 to 1.18x.
-    pooling=PoolingTuning(wide_row=MAX_BYTES),
+    # Whole planes of 3x3 1.9x, 4x4 2x, 7x7 1.4 to 1.5x, 8x8 1.4x, 10x10 1.15x; of 14x14 1.0x, 28x28 0.97x.
+    pooling=PoolingTuning(wide_row=MAX_BYTES, narrow_plane=100),
 )
 SET_LINES: Final = 12  # 48 KiB of L1 in 12 ways: Intel's optimization manual, caches of Sunny Cove and Golden Cove
 # LLVM's model skylake-avx512 (llvm-mca 14): VPERMD is one micro-operation of port 5, as VPSHUFB, VSHUFPS and unpacks.

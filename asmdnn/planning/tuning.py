@@ -224,6 +224,7 @@ class PoolingTuning:
     near_l3_share: int = 8
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
     wide_row: int = 1  # of results: shorter ones that fill no whole zmm registers take ymm registers
+    narrow_plane: int = 1  # elements of a whole plane, and of fewer, that take ymm registers
     # Estimates of cycles, so that threads get equal shares; nobody has measured them:
     plane_cycles: int = 25  # of a whole plane, to call its kernel and make one number of a vector,
     plane_vector_cycles: int = 2  # and of each of its vectors

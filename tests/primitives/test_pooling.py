@@ -386,6 +386,21 @@ def test_short_rows_on_zen_5(size: int, level: str) -> None:
     assert {spec.isa for spec in pd.plan.specs} == {level}  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(("size", "level"), [(7, "avx2"), (10, "avx2"), (11, "avx512_core")])
+def test_small_planes_on_zen_4(size: int, level: str) -> None:
+    alg, problem = "avg_exclude_padding", ((2, 40, size, size), (size, size), (1, 1), (0, 0), (0, 0), (0, 0))
+    desc = described(alg, problem, "abcd")
+    pd = proved_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen4"))
+    assert pd.implementation == "planes:avx512_core"
+    assert {spec.isa for spec in pd.plan.specs} == {level}  # type: ignore[attr-defined]
+    if AVX512_CORE in executable_isas():
+        x = numbers(*problem[0])
+        memories = {"src": dnn.Memory.from_array(x), "dst": dnn.Memory(pd.dst_desc)}
+        dnn.Primitive(pd).execute(**memories)
+        found = memories["dst"].numpy()
+        assert np.abs(found - expected(alg, x, problem)).max() <= bound(alg, problem)
+
+
 def test_rows_past_the_caches_are_wide() -> None:
     """Only planned."""
     problem = ((32, 64, 60, 60), (3, 3), (1, 1), (0, 0), (1, 1), (1, 1))

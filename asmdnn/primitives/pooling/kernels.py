@@ -10,7 +10,7 @@ from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.isa.lines import lines_that_stay
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes
+from asmdnn.isa.vectors import NARROWEST, VECTORS, lanes_of, vector_bytes
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
@@ -143,6 +143,12 @@ def index_calls(maker: PoolKernels, runs: Sequence[Sequence[WindowRun]], carries
             yield from calls_of(
                 maker.planes, part, lanes_in(elements, maker.isa) * (6 + positions * 3), make, maker.tuning
             )
+
+
+def at_plane_level(maker: PoolKernels) -> PoolKernels:
+    """For the lower level if the CPU class wants it for planes of so few elements."""
+    is_small = prod(maker.planes.sizes) <= maker.tuning.pooling.narrow_plane
+    return replace(maker, isa=NARROWEST) if is_small else maker
 
 
 def check_planes(maker: PoolKernels) -> None:

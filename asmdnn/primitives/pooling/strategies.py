@@ -13,7 +13,14 @@ from asmdnn.planning.phase import View
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.pooling.calls import PoolCall, phases_of
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
-from asmdnn.primitives.pooling.kernels import PoolKernels, check_planes, index_calls, pixel_calls, plane_calls
+from asmdnn.primitives.pooling.kernels import (
+    PoolKernels,
+    at_plane_level,
+    check_planes,
+    index_calls,
+    pixel_calls,
+    plane_calls,
+)
 from asmdnn.primitives.pooling.near import with_channels_near
 from asmdnn.primitives.pooling.request import PoolRequest, bytes_of
 from asmdnn.primitives.pooling.rows import check_rows, row_calls
@@ -228,7 +235,7 @@ def add_pixel_calls(assembly: Assembly, calls: Iterable[PoolCall], places: Mappi
 
 
 def add_planes(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
-    add_calls(assembly, plane_calls(maker))
+    add_calls(assembly, plane_calls(at_plane_level(maker)))
 
 
 def add_rows(assembly: Assembly, maker: PoolKernels, tensors: Tensors) -> None:
