@@ -81,6 +81,7 @@ class JoinedRows(WeightRows):
         self.dense = dense_of(v, self.joined[0])
 
     def vectors(self, places: Sequence[Pointer], parts: Sequence[Lanes], columns: int) -> Iterator[tuple[int, Vectors]]:
+        assert self.vectors_of_register == 1, f"joined rows of {self.dot.types} are not widened"
         for first, found in self.unarranged(places, len(parts), columns):
             even, self.spare = self.free
             if self.dot.row_registers == 1:

@@ -121,3 +121,18 @@ def test_matrices_that_pack_share_what_starts_their_sums(isa: str) -> None:
     pd = Asked("zen4", isa, 1 << 20, (5, 100, 1000), weights="ab", dtype=dnn.s8, batch=(12,)).plan()
     pd.plan.check()
     assert "one_by_one+pack_blocks" in pd.implementation
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("rows", [1, 2, 3, 4])
+@pytest.mark.parametrize("depth", [64, 301])
+def test_few_rows_of_bytes_in_batches(rows: int, depth: int) -> None:
+    """Words that are made of src are multiplied with panels: whole rows of weights are not widened."""
+    asked = Asked("zen4", "avx2", 1 << 20, (rows, depth, 200), dtype=dnn.s8, batch=(9,))
+    pd = asked.plan()
+    pd.plan.check()
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-128, 128, dims).astype(np.int8) for dims in ((9, rows, depth), (9, depth, 200)))
+    given = {"src": holding(pd.src_desc, a), "weights": holding(pd.weights_desc, b), "dst": dnn.Memory(pd.dst_desc)}
+    dnn.Primitive(pd).execute(**given)
+    np.testing.assert_array_equal(read(given["dst"]), a.astype(np.int32) @ b.astype(np.int32), pd.implementation)

@@ -12,7 +12,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.operands import OPERANDS
 from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
-from asmdnn.isa.dot import F32, S32, dot_class
+from asmdnn.isa.dot import F32, GROUP_BYTES, S32, dot_class
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, records_of, views
@@ -153,6 +153,8 @@ def check_rows(p: Product, target: Target) -> None:
     rows, columns = tuning.vector_rows, tuning.packed_columns if weights_need_packing(p) else tuning.vector_columns
     if p.depth < rows or p.n < columns:
         raise Refused(f"weights are {p.depth} rows of {p.n}, this is for {rows} of {columns} or more")
+    if p.types.group > 1 and p.types.weights_bytes < GROUP_BYTES:
+        raise Refused(f"weights of {p.types} are widened as they come from panels, rows are joined as they lie")
     check_unshifted(p, target)
     if p.m > 1 and not vectors_at_once(p.types, target.isa, p.m):
         raise Refused(f"registers of {target.isa} do not hold {p.m} rows of sums of {p.types}")
