@@ -100,19 +100,6 @@ def test_shapes_of_an_open_network_share_states() -> None:
         net.run({"q": random(1, 2, 17, 8), "at": np.int64(0)})
 
 
-def test_states_that_become_one_another() -> None:
-    g = dnn.Graph()
-    a, b = g.state("a", (40,), initial=1), g.state("b", (40,), initial=2)
-    g.update(a, b)
-    g.update(b, a)
-    net = g.compile(s=a - b, old=a, engine=engine())
-    net.check()
-    for sign in (-1, 1, -1):
-        result = net.run({})
-        assert (result["s"] == sign).all()
-        assert (result["old"] == (1 if sign < 0 else 2)).all()
-
-
 def test_what_reads_both_sides_in_the_wrong_order_is_refused() -> None:
     g = dnn.Graph()
     x, k = g.input("x", (1, 8)), g.state("k", (8, 8))

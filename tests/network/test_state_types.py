@@ -139,8 +139,8 @@ def test_halves_round_where_they_are_written(dtype: Any, threads: int) -> None:
     assert own[:, :, 5].any()
 
 
-@pytest.mark.parametrize("dtype", HALVES, ids=str)
-def test_halves_that_become_one_another(dtype: Any) -> None:
+@pytest.mark.parametrize("dtype", [np.float32, *HALVES], ids=str)
+def test_states_that_become_one_another(dtype: Any) -> None:
     g = dnn.Graph()
     a, b = g.state("a", (40,), dtype, initial=1), g.state("b", (40,), dtype, initial=2)
     g.update(a, b)
