@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from functools import partial
+from math import prod
 from typing import Any
 
 from asmdnn.corpus.conv import CHAINS, LEAKY, RELU, SUM_HALF
 from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.corpus.matmul import BIASES
 from asmdnn.generators.dot.amx import AmxTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS, MatmulTile
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS, Items, MatmulTile
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
 from asmdnn.isa.dot import GROUP_BYTES, OFFERED, Types
@@ -69,6 +70,22 @@ def ends(types: Types) -> Iterator[AmxTileSpec]:
     yield tile(types, 3, 70, 9, accumulate=True)
 
 
+def images(types: Types) -> Iterator[AmxTileSpec]:
+    """Several items, whose tiles are odd and even in number, and k in pieces, which overlap from row to row."""
+    group, shared = types.group, Operand(len(ARGUMENTS), 0, 4 * TILE_COLUMNS, False)
+    for number, rows in enumerate((1, 7, 16, 17, 30, 32, 33, 47, 48, 97)):
+        count, columns, channels = 2 + number % 3, COLUMNS[number], group * (3, 16, 17, 40)[number % 4]
+        pixel, line = GROUP_BYTES * (channels // group), GROUP_BYTES * (channels // group) * (rows + 2)
+        items = Items(count, line, 0, 0, 4 * (columns + 7) * (rows + 1))
+        yield tile(types, rows, columns, channels, items=items, src_row_bytes=pixel)
+        loops = ((3, line),), ((2, line), (3, 2 * pixel)), ((2, 3 * line), (2, line), (2, pixel))
+        pieces = loops[number % len(loops)]
+        depth = channels * prod(times for times, _ in pieces)
+        in_pieces = partial(tile, types, rows, columns, depth, src_row_bytes=pixel, pieces=pieces)
+        yield in_pieces()
+        yield in_pieces(items=items, bias=BIASES[0], post_ops=(BinaryOp("mul", shared),))
+
+
 def operands(types: Types) -> Iterator[AmxTileSpec]:
     """Long chains, and tensors that they read."""
     for chain in tuple(post_ops(len(ARGUMENTS), TILE_COLUMNS))[::EVERY]:
@@ -92,5 +109,5 @@ FAMILIES = {
     f"amx-{family.__name__}-{types}": partial(family, types)
     for types in OFFERED
     if tile_product(types)
-    for family in (cuts, ends, operands, results)
+    for family in (cuts, ends, images, operands, results)
 }

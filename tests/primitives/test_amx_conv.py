@@ -1,4 +1,4 @@
-"""1x1 convolutions by tiles of AMX, emulated: the matmuls that they are."""
+"""1x1 convolutions by tiles of AMX, emulated: the matmuls that they are.  Others are in test_amx_rasters.py."""
 
 from typing import Any
 
@@ -52,12 +52,12 @@ def test_results(types: tuple[DataType, DataType, DataType], biased: bool) -> No
 
 @EMULATED
 def test_operands_of_channels_and_of_elements() -> None:
-    """They are matrices, too; others are refused in words."""
+    """They are matrices, too; others are refused in words, and go by rows of pixels."""
     for dims, fits in (((1, 40, 1, 1), True), ((2, 40, 5, 4), True), ((1, 1, 1, 1), True), ((2, 40, 1, 1), False)):
         tag = "acdb" if dims == (2, 40, 5, 4) else "abcd"
         attr = dnn.Attr([dnn.Binary("mul", dnn.MemoryDesc(dims, dnn.f32, tag))])
         pd = planned(TypedConv(TEXT, BF16, attr=attr))
-        assert ("amx" in pd.implementation) is fits
+        assert pd.implementation.startswith("product+amx" if fits else "direct+amx")
         if not fits:
             assert any("for some dims of pixels" in str(refusal) for refusal in pd.refusals)
             continue
@@ -77,10 +77,10 @@ def test_operands_of_channels_and_of_elements() -> None:
         ("mb1ic64ih8oc64oh8kh1ph0", ("aBcd16b", "any", "any")),
     ],
 )
-def test_other_convolutions_are_left_to_vectors(text: str, tags: tuple[str, str, str]) -> None:
+def test_other_convolutions_are_no_matmuls(text: str, tags: tuple[str, str, str]) -> None:
     """Kernels of several positions, strides, groups, and pixels that are no rows."""
     pd = planned(TypedConv(text, U8, tags=tags))
-    assert "amx" not in pd.implementation
+    assert "product" not in pd.implementation
     assert any(str(refusal).startswith(f"product+amx:{ISA}") for refusal in pd.refusals)
 
 

@@ -10,9 +10,13 @@ cycles, as the products before must end; those of a block take 1500 at a depth o
 MOST_ROWS rows, and several panels where rows are few.  They are cut into tiles of equal size, so that one configuration
 does for all.  Where they do not divide, the last tile begins before its turn and computes some rows again, which are
 not stored again.  Sums reach vectors through a block's worth of stack, which TILESTORED writes.
+
+Items are matrices that share weights, such as rows of an image: where each has an odd number of tiles, blocks are of
+two items.  k may lie in pieces, such as what a kernel covers of each row of an image: weights go on through all.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 from typing import Final
 
 from asmdnn.generators.checksum import checksum
@@ -35,6 +39,7 @@ from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 MOST_ROWS: Final = 512  # of a call: 16 blocks
+Places = tuple[Sequence[Pointer], Sequence[Pointer]]  # of a block's tiles of src, and of weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,14 +52,16 @@ class AmxTileSpec(TileKernel):
     def name(self) -> str:
         """As that of a tile of vectors."""
         tile = self.tile
-        words = [f"{tile.rows}x{tile.columns}x{tile.depth}", *["bias"] * bool(tile.bias), *["acc"] * tile.accumulate]
+        words = [f"{tile.rows}x{tile.columns}x{tile.depth}", *[f"i{tile.items.count}"] * (tile.items.count > 1)]
+        words += [*["bias"] * bool(tile.bias), *["acc"] * tile.accumulate]
         return f"amx_{tile.types}_{'_'.join([*words, *words_of(tile.post_ops), checksum(self)])}__{tile.isa}"
 
     def generate(self, asm: Assembler) -> None:
         cut = EqualTiles.of(self.tile.rows)
-        block = min(BLOCK_TILES, cut.tiles), min(self.tile.panel_vectors, self.tile.vectors)
-        whole = self.tile.depth * self.tile.types.src.size_bytes // TILE_ROW_BYTES
-        with configured(asm, cut.size, block, (whole, self.tile.steps - whole * TILE_GROUPS)) as tiles:
+        tiles_of_rows = cut.tiles * self.tile.items.count
+        block = min(BLOCK_TILES, tiles_of_rows), min(self.tile.panel_vectors, self.tile.vectors)
+        whole = self.tile.piece_depth * self.tile.types.src.size_bytes // TILE_ROW_BYTES
+        with configured(asm, cut.size, block, (whole, self.tile.piece_steps - whole * TILE_GROUPS)) as tiles:
             AmxCode(self.tile, cut, vector_of(self.isa, asm), tiles).compute()
         asm.ret()
 
@@ -78,7 +85,8 @@ class AmxCode:
     """The code of a call; pointers stay in registers, and are at the rows and columns of the next block."""
 
     def __init__(self, tile: MatmulTile, cut: EqualTiles, v: Vector, tiles: TileRegisters) -> None:
-        assert tile.depth and tile.padded and not (tile.scaled or tile.packs) and tile.items.count == 1
+        assert tile.depth and tile.padded and not (tile.scaled or tile.packs) and not tile.items.weights_bytes
+        assert not tile.pieces or tile.piece_depth % tile.types.group == 0, "weights have whole groups of every piece"
         self.tile, self.cut, self.v, self.asm, self.tiles = tile, cut, v, v.asm, tiles
         self.pointers: dict[int, Register] = {}
         for argument in (SRC, WEIGHTS, DST, *[BIAS] * (tile.bias is not None)):
@@ -91,7 +99,7 @@ class AmxCode:
         self.group_step = self.asm.gp.take("from group to group of weights")
         self.asm.MOV(self.group_step, tile.weights_row_bytes)
         self.sums = self.asm.stack(BLOCK_TILES * TILE_ROWS * tile.weights_row_bytes)
-        whole, rest = divmod(tile.depth * tile.types.src.size_bytes, TILE_ROW_BYTES)
+        whole, rest = divmod(tile.piece_depth * tile.types.src.size_bytes, TILE_ROW_BYTES)
         self.whole_tiles, self.last_bytes = whole, rest
         self.is_cut = rest % tile.types.weights_bytes != 0  # the last group, of which src has a part only
         self.edge = self.asm.stack(TILE_ROWS * tile.weights_row_bytes) if self.is_cut else None
@@ -104,68 +112,122 @@ class AmxCode:
         whole, rest = divmod(tile.columns, width)
         if whole > 1:
             with self.asm.repeated(whole, "panels left", "panels"):
-                self.panel(width)
-                self.next_panel()
+                self.next_panel(self.panel(width))
         elif whole:
-            self.panel(width)
+            passed = self.panel(width)
             if rest:
-                self.next_panel()
+                self.next_panel(passed)
         if rest:
             self.panel(rest)
 
-    def panel(self, columns: int) -> None:
+    def panel(self, columns: int) -> int:
+        """All rows of all items; by how many bytes src is left behind the first."""
+        count, step = self.tile.items.count, self.tile.items.src_bytes
+        with self.finish.columns(columns):
+            if count == 1:
+                return self.item(columns)
+            together = BLOCK_TILES if self.cut.tiles % BLOCK_TILES else 1
+            with self.asm.repeated(count // together, "items left", "items"):
+                passed = self.two_items(columns) if together > 1 else self.item(columns)
+                self.asm.ADD(self.src, together * step - passed)
+                self.finish.next_item(self.tile.rows, together)
+            if count % together:
+                passed = self.item(columns)
+                self.asm.ADD(self.src, step - passed)
+                self.finish.next_item(self.tile.rows, 1)
+        return count * step
+
+    def item(self, columns: int) -> int:
         """All rows, pair after pair of tiles; src and dst are left behind them."""
         cut, size = self.cut, self.cut.size
         pairs = (cut.tiles - 1) // BLOCK_TILES
-        with self.finish.columns(columns):
-            if pairs:
-                with self.asm.repeated(pairs, "pairs of tiles left", "pairs of tiles"):
-                    self.block((0, size), columns)
-                    self.finish.rows(0, BLOCK_TILES * size)
-                    self.asm.ADD(self.src, BLOCK_TILES * size * self.tile.src_row_bytes)
-            last = cut.tiles - BLOCK_TILES * pairs
-            if last == 1:
-                self.block((-cut.again,), columns)
-                self.finish.rows(cut.again, size - cut.again)
-            else:
-                self.block((0, size - cut.again), columns)
-                self.finish.rows(0, BLOCK_TILES * size - cut.again)
+        if pairs:
+            with self.asm.repeated(pairs, "pairs of tiles left", "pairs of tiles"):
+                self.block((0, self.bytes_of(size)), size, columns)
+                self.finish.rows(0, BLOCK_TILES * size)
+                self.asm.ADD(self.src, self.bytes_of(BLOCK_TILES * size))
+        last = cut.tiles - BLOCK_TILES * pairs
+        if last == 1:
+            self.block((-self.bytes_of(cut.again),), size, columns)
+            self.finish.rows(cut.again, size - cut.again)
+        else:
+            self.block((0, self.bytes_of(size - cut.again)), size - cut.again, columns)
+            self.finish.rows(0, BLOCK_TILES * size - cut.again)
+        return self.bytes_of(BLOCK_TILES * pairs * size)
 
-    def next_panel(self) -> None:
+    def two_items(self, columns: int) -> int:
+        """All rows of two, a tile of each at a time; src and dst are left behind those of the first."""
+        cut, size = self.cut, self.cut.size
+        whole = cut.tiles - bool(cut.again)
+        if whole:
+            with self.asm.repeated(whole, "tiles left", "tiles"):
+                self.tile_of_two(0, columns)
+                self.asm.ADD(self.src, self.bytes_of(size))
+        if cut.again:
+            self.tile_of_two(cut.again, columns)
+        return self.bytes_of(whole * size)
+
+    def tile_of_two(self, again: int, columns: int) -> None:
+        """again: rows of it that the tile before has stored."""
+        begin, size = -self.bytes_of(again), self.cut.size
+        self.block((begin, begin + self.tile.items.src_bytes), size, columns)
+        self.finish.rows(again, size - again)
+        self.finish.next_item(size - again, 1)
+        self.finish.rows(size + again, size - again)
+        self.finish.next_item(0, -1)
+
+    def bytes_of(self, rows: int) -> int:
+        """Of src."""
+        return rows * self.tile.src_row_bytes
+
+    def next_panel(self, passed: int) -> None:
         """Back to the first row, on to the next columns."""
-        tile = self.tile
-        pairs = (self.cut.tiles - 1) // BLOCK_TILES
-        self.asm.SUB(self.src, pairs * BLOCK_TILES * self.cut.size * tile.src_row_bytes)
-        self.asm.ADD(self.weights, tile.panel_bytes)
+        self.asm.SUB(self.src, passed)
+        self.asm.ADD(self.weights, self.tile.panel_bytes)
         self.finish.next_panel()
 
-    def block(self, rows: Sequence[int], columns: int) -> None:
-        """The sums of tiles that begin at these rows from here, in row-major order on the stack."""
+    def block(self, begins: Sequence[int], apart: int, columns: int) -> None:
+        """The sums of tiles whose src begins at these bytes from here, in row-major order on the stack, so many rows
+        apart."""
         asm, tile, tiles = self.asm, self.tile, self.tiles
         vectors = -(-columns // self.v.lanes)
-        acc = [row[:vectors] for row in tiles.acc[: len(rows)]]
+        acc = [row[:vectors] for row in tiles.acc[: len(begins)]]
         asm.role("start")
         for x in (x for row in acc for x in row):
             asm.TILEZERO(x)
-        depth_bytes = TILE_GROUPS * tile.weights_row_bytes
-        at_src = [mem(self.src, row * tile.src_row_bytes, index=self.src_step) for row in rows]
+        at_src = [mem(self.src, begin, index=self.src_step) for begin in begins]
         at_weights = [mem(self.weights, j * TILE_ROW_BYTES, index=self.group_step) for j in range(vectors)]
-        steps = Rounds(asm, {self.src: TILE_ROW_BYTES, self.weights: depth_bytes})
-        if tiles.whole is not None:
-            with steps.loop(self.whole_tiles, stays=tiles.last is None):
-                multiply_tiles(asm, tile.types, acc, tiles.whole, (at_src, at_weights))
-        if tiles.last is not None:
-            self.last_groups(rows, acc, (at_src, at_weights))
-        steps.back()
+        self.pieces(tile.pieces, lambda: self.piece(begins, acc, (at_src, at_weights)))
         asm.role("sums to the stack")
         for i, row in reversed(list(enumerate(acc))):  # the first tile has the rows that both have
             for j, x in enumerate(row):
-                begin = (rows[i] - rows[0]) * tile.weights_row_bytes + j * TILE_ROW_BYTES
+                begin = i * apart * tile.weights_row_bytes + j * TILE_ROW_BYTES
                 asm.TILESTORED(mem(self.sums.form.base, self.sums.displacement + begin, index=self.group_step), x)
 
-    def last_groups(
-        self, rows: Sequence[int], acc: Sequence[Sequence[Register]], at: tuple[Sequence[Pointer], Sequence[Pointer]]
-    ) -> None:
+    def pieces(self, loops: Sequence[tuple[int, int]], multiply: Callable[[], None]) -> None:
+        """What `multiply` does, for every piece of k."""
+        if not loops:
+            multiply()
+            return
+        (count, step), *inner = loops
+        steps = self.tile.piece_steps * prod(times for times, _ in inner)
+        around = Rounds(self.asm, {self.src: step, self.weights: steps * self.tile.weights_row_bytes})
+        with around.loop(count, stays=True):
+            self.pieces(inner, multiply)
+        around.back()
+
+    def piece(self, begins: Sequence[int], acc: Sequence[Sequence[Register]], at: Places) -> None:
+        """Adds a piece of k, from where src and weights are, which is where they are left."""
+        tiles, depth_bytes = self.tiles, TILE_GROUPS * self.tile.weights_row_bytes
+        steps = Rounds(self.asm, {self.src: TILE_ROW_BYTES, self.weights: depth_bytes})
+        if tiles.whole is not None:
+            with steps.loop(self.whole_tiles, stays=tiles.last is None):
+                multiply_tiles(self.asm, self.tile.types, acc, tiles.whole, at)
+        if tiles.last is not None:
+            self.last_groups(begins, acc, at)
+        steps.back()
+
+    def last_groups(self, begins: Sequence[int], acc: Sequence[Sequence[Register]], at: Places) -> None:
         """Those that fill no tile; of a last group that is not whole src has a part, after which zeros are put."""
         assert self.tiles.last is not None
         self.asm.role("last groups")
@@ -173,17 +235,17 @@ class AmxCode:
             multiply_tiles(self.asm, self.tile.types, acc, self.tiles.last, at)
             return
         edge = mem(self.edge.form.base, self.edge.displacement, index=self.group_step)
-        for i, row in enumerate(rows):
-            self.copy_edge(row)
+        for i, begin in enumerate(begins):
+            self.copy_edge(begin)
             multiply_tiles(self.asm, self.tile.types, acc[i : i + 1], self.tiles.last, ([edge], at[1]))
 
-    def copy_edge(self, first: int) -> None:
-        """The last bytes of the rows of a tile, onto the stack, where the rows lie as those of sums."""
+    def copy_edge(self, begin: int) -> None:
+        """The last bytes of the rows of a tile that begins there, onto the stack, where they lie as rows of sums."""
         assert self.edge is not None
         x = self.v.registers.take("last groups")
         dense = dense_of(self.v, x)
         for r in range(self.cut.size):
-            dense.load_run(x, mem(self.src, (first + r) * self.tile.src_row_bytes), self.last_bytes)
+            dense.load_run(x, mem(self.src, begin + self.bytes_of(r)), self.last_bytes)
             self.v.store(self.edge.shifted(r * self.tile.weights_row_bytes).sized(self.v.bytes), x)
         dense.forget()
         self.v.registers.free(x)

@@ -61,6 +61,7 @@ class Finish:
         for operand in operands:
             self.row_bytes[operand.argument] = operand.row_bytes
             self.panel_bytes[operand.argument] = tile.panel_vectors * operand.vector_bytes
+        self.item_bytes = {DST: tile.items.dst_bytes} | ({BIAS: tile.items.bias_bytes} if tile.bias else {})
         for argument in sorted({operand.argument for operand in operands}):
             self.homes[argument] = copy_of_word(v.asm, argument)
 
@@ -130,7 +131,15 @@ class Finish:
                     self.asm.ADD(pointer, times * step)
                     self.asm.MOV(self.homes[argument], pointer)
 
+    def next_item(self, rows: int, items: int) -> None:
+        """From after so many rows of an item to the first of these in another one."""
+        self.move(self.row_bytes, -rows)
+        self.move(self.item_bytes, items)
+
     def next_panel(self) -> None:
-        """From after the last row of a panel to the first of the next."""
-        self.move(self.row_bytes, -self.tile.rows)
+        """From after the last row of a panel, or its last item, to the first of the next."""
+        if (count := self.tile.items.count) > 1:
+            self.next_item(0, -count)
+        else:
+            self.move(self.row_bytes, -self.tile.rows)
         self.move(self.panel_bytes, 1)

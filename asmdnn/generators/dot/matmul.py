@@ -79,6 +79,7 @@ class MatmulTileSpec(TileKernel):
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 7 arguments and one for each operand of post-ops."""
+        assert not self.tile.pieces, "k lies in pieces, which tiles of AMX alone walk over"
         v = vector_of(self.isa, asm)
         code = TileCode(self.tile, asm, v)
         if self.tile.items.count == 1:

@@ -4,6 +4,8 @@ The arguments and the formula are in matmul.py, which has the code.
 """
 
 from collections.abc import Iterator
+from itertools import product
+from math import prod
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
@@ -74,6 +76,7 @@ class MatmulTile:
     packs: bool = False
     near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none
     items: Items = ONE
+    pieces: tuple[tuple[int, int], ...] = ()  # k lies in so many equal parts of src, so far apart; outermost first
     types: Types = F32
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
@@ -82,6 +85,16 @@ class MatmulTile:
     def steps(self) -> int:
         """Groups of k, the last of which need not be whole."""
         return -(-self.depth // self.types.group)
+
+    @property
+    def piece_depth(self) -> int:
+        """Elements of k that src has side by side."""
+        return self.depth // prod(count for count, _ in self.pieces)
+
+    @property
+    def piece_steps(self) -> int:
+        """Groups of k of a piece."""
+        return -(-self.piece_depth // self.types.group)
 
     @property
     def last_group_bytes(self) -> int:
@@ -161,8 +174,10 @@ class MatmulTile:
                 yield Range(argument, item * steps[argument] + begin, item * steps[argument] + begin + size)
 
     def _src_spans(self) -> Iterator[tuple[int, int]]:
-        groups = self.types.groups_of(self.depth)
-        return src_spans(self.rows, self.src_row_bytes, self.src_depth_bytes, groups)
+        groups = self.types.groups_of(self.piece_depth)
+        spans = tuple(src_spans(self.rows, self.src_row_bytes, self.src_depth_bytes, groups))
+        places = product(*(range(0, count * step, step) for count, step in self.pieces))
+        return ((sum(at) + begin, size) for at in places for begin, size in spans)
 
     def _weights_spans(self) -> Iterator[tuple[int, int]]:
         vector_bytes = self.types.weights_bytes * lanes_of(self.isa)

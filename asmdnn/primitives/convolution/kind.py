@@ -7,6 +7,7 @@ from asmdnn.primitives.convolution import (
     grouped,
     pointwise,
     pointwise_tiles,
+    raster_tiles,
     reordered,
 )
 from asmdnn.primitives.convolution.candidates import candidates
@@ -44,7 +45,7 @@ BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.pla
 DIRECT = (grouped.plans, few_inputs.plans, few_outputs.plans, reordered.plan_words, direct.plan, *BETWEEN)
 SINGLE = with_widening(
     *with_roundings(
-        winograd.unless_demanded(pointwise_tiles.plans),
+        *map(winograd.unless_demanded, (pointwise_tiles.plans, raster_tiles.plans)),
         *map(with_scales, winograd.PLANNERS),
         *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
     ),

@@ -24,9 +24,10 @@ CYCLES_OF_ROWS = (4.0, 0.725)  # of a tile product in between: a constant, and a
 TILES_OF_BLOCK = BLOCK_TILES * BLOCK_TILES
 
 
-def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning) -> float:
-    """Expected cycles of a call, of so many rows and columns of dst and groups of k."""
-    tiles_of_rows, tiles = -(-rows // TILE_ROWS), -(-rows // TILE_ROWS) * -(-columns // TILE_COLUMNS)
+def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning, items: int = 1) -> float:
+    """Expected cycles of a call, of so many rows and columns of dst and groups of k in each item."""
+    tiles_of_rows = -(-rows // TILE_ROWS)
+    tiles = items * tiles_of_rows * -(-columns // TILE_COLUMNS)
     base, slope = CYCLES_OF_ROWS
     share = max(LEAST_CYCLES, base + slope * -(-rows // tiles_of_rows)) / FULL_CYCLES
     of_tile = -(-groups // TILE_GROUPS) * tuning.amx_step_cycles * share + tuning.amx_end_cycles
@@ -36,16 +37,29 @@ def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning) -> 
 def tile_block(p: Product, target: Target) -> Block:
     """Rows whose src fits half of L2, and so many panels that configuring the tiles costs next to nothing."""
     columns = p.weights.columns if isinstance(p.weights, Panels) else panel_columns(p.n, target.lanes)
-    row_bytes = p.k * p.src.element_bytes
-    return _block((p.m, p.n, p.k), columns, target.l2_bytes // 2 // row_bytes, target.products)
+    return _block((p.m, p.n, p.k), columns, most_rows(p, target), most_items(p, target), target.products)
+
+
+def most_rows(p: Product, target: Target) -> int:
+    """Of a call; rows whose k lies in pieces overlap."""
+    row_bytes = p.src.row_bytes if p.pieces else p.k * p.src.element_bytes
+    near_rows = target.l2_bytes // 2 // row_bytes
+    return min(MOST_ROWS, max(BLOCK_TILES * TILE_ROWS, near_rows // TILE_ROWS * TILE_ROWS))
+
+
+def most_items(p: Product, target: Target) -> int:
+    """Matrices of a call: where rows are few, those of the innermost batch dim that share weights, and operands."""
+    shared = (p.weights, *p.post_op_operands)
+    if not p.batch or any(x.batch_bytes[-1] for x in shared):
+        return 1
+    return max(1, min(p.batch[-1], most_rows(p, target) // p.m))
 
 
 @lru_cache(maxsize=1024)
-def _block(sizes: tuple[int, int, int], columns: int, near_rows: int, tuning: ProductTuning) -> Block:
+def _block(sizes: tuple[int, int, int], columns: int, most: int, items: int, tuning: ProductTuning) -> Block:
     m, n, k = sizes
-    most = min(MOST_ROWS, max(BLOCK_TILES * TILE_ROWS, near_rows // TILE_ROWS * TILE_ROWS))
     rows, panels = max(balanced(m, most)), -(-n // columns)
-    of_panel = call_cycles(rows, columns, k, tuning) - tuning.amx_call_cycles
+    of_panel = call_cycles(rows, columns, k, tuning, items) - tuning.amx_call_cycles
     wanted = max(1, min(panels, round(tuning.amx_call_share * tuning.amx_call_cycles / of_panel)))
     together = -(-panels // -(-panels // wanted))
     vectors = columns // TILE_COLUMNS
@@ -54,21 +68,21 @@ def _block(sizes: tuple[int, int, int], columns: int, near_rows: int, tuning: Pr
 
 def total_cycles(p: Product, target: Target) -> float:
     """The expected cycles of one matrix of the batch."""
-    block = tile_block(p, target)
+    block, items = tile_block(p, target), most_items(p, target)
     width = block.vectors * target.lanes
     groups, rest = divmod(p.n, width)
     return sum(
-        times * (groups * call_cycles(rows, width, p.k, target.products)
-                 + bool(rest) * call_cycles(rows, rest, p.k, target.products))
+        times * (groups * call_cycles(rows, width, p.k, target.products, items)
+                 + bool(rest) * call_cycles(rows, rest, p.k, target.products, items))
         for rows, times in runs_of(p.m, block.rows)
-    )  # fmt: skip
+    ) / items  # fmt: skip
 
 
 def check_amx(p: Product, target: Target) -> None:
     """Raise Refused for few rows, and for what vectors are expected to multiply in less time."""
     tuning = target.products
-    if p.m < tuning.amx_rows:
-        raise Refused(f"{p.m} rows are left to vectors: tiles take {tuning.amx_rows} or more")
+    if (rows := p.m * most_items(p, target)) < tuning.amx_rows:
+        raise Refused(f"{rows} rows are left to vectors: tiles take {tuning.amx_rows} or more")
     if not p.k:
         raise Refused("there are no steps of k")
     if max(MOST_ROWS * max(p.src.row_bytes, p.dst.row_bytes), TILE_GROUPS * p.weights.row_bytes) > MAX_OFFSET:

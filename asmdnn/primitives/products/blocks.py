@@ -67,7 +67,7 @@ def src_needs_pack(p: Product, tuning: ProductTuning, *, panels: bool = False) -
     """Whether reading src in place costs more than a copy: the elements of a row are strided and read often, or all
     rows of a tile share the sets of L1 and are read more often still.  panels: which plain weights are packed into."""
     strided = p.src.is_strided and p.k > tuning.strided_depth and p.n >= tuning.strided_columns
-    alias = p.src.is_dense and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
+    alias = p.src.is_dense and not p.pieces and p.src.row_bytes > 0 and p.src.row_bytes % L1_SETS_BYTES == 0
     size = p.src.element_bytes * p.m * p.k * prod(p.batch)
     rows = tuning.alias_rows if panels or isinstance(p.weights, Panels) else tuning.alias_plain_rows
     often = p.m >= rows and p.n >= tuning.alias_columns

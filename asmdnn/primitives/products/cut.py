@@ -11,6 +11,7 @@ from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.cuts import balanced, make_depths, ranges_of, share_of_lines
 from asmdnn.planning.order import TileOrder, choose_order
 from asmdnn.planning.product_tuning import ProductTuning
+from asmdnn.primitives.products.amx import most_items
 from asmdnn.primitives.products.blocks import DEPTH_STEP, Block
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.product import Product
@@ -111,6 +112,8 @@ def cut(p: Product, block: Block, target: Target, ranges: Sequence[tuple[int, in
     if len(ranges) == 1 and p.batch and not p.post_op_operands and not target.tiled:
         cycles = p.k * target.step_cycles(sizes[0], min(block.vectors, -(-p.n // target.lanes)), p.types)
         items = choose_items(p, len(sizes) * groups, cycles, tuning)
+    if target.tiled and items and len(sizes) == 1:
+        items = balanced(p.batch[-1], most_items(p, target))
     next_panel = groups > 1 and set(items) <= {1} and chunk <= target.tuning.phases.tiles_to_hide
     in_panels = isinstance(x, Panels) and block.vectors == block.panel_vectors
     lines = lines_a_step(x.element_bytes * width, chunk) if next_panel and in_panels else 0

@@ -33,6 +33,7 @@ class Product:
     post_op_operands: tuple[Matrix, ...] = ()  # of binary post-ops, in the order of Chain.names
     types: Types = F32
     missing: int = 0  # elements of the last group of k
+    pieces: tuple[tuple[int, int], ...] = ()  # loops over so many parts of k, so far apart in src; outermost first
     adds_up: bool = False  # the bias is what src's shift adds, which a phase in front, or who packs weights, may write
 
     @property
@@ -197,4 +198,5 @@ class Product:
 
     def depths(self, begin: int, end: int) -> "Product":
         """The part of the sum over k in [begin, end)."""
+        assert not self.pieces
         return self.part(len(self.batch) + 2, begin, end)

@@ -17,18 +17,20 @@ from asmdnn.types import s32
 ZERO_POINT = "src_zero_points"
 
 
-def add_start(assembly: Assembly, weights: MemoryDesc, isa: str, shift: int, has_zero_point: bool) -> Matrix | None:
+def add_start(
+    assembly: Assembly, weights: MemoryDesc, isa: str, shift: int, has_zero_point: bool, mask: int | None = None
+) -> Matrix | None:
     """Adds the phases that compute them from the tensor "weights"; returns where they are, None if sums start from
     zero.
 
-    isa: the level of the product's kernels.  Column sums that are packed with the weights are these values without a
-    zero point."""
+    isa: the level of the product's kernels.  mask: of dims that are columns, or matrices; None: all but k.  Column sums
+    that are packed with the weights are these values without a zero point."""
     if not (shift or has_zero_point):
         return None
     with importing():  # the kernels of compensations, which products of floats do not need
         from asmdnn.primitives.reorder.compensation import add_compensation, but_depth, compensation_desc
 
-    mask = but_depth(weights.ndims)
+    mask = but_depth(weights.ndims) if mask is None else mask
     sums = compensation_desc(weights, mask)
     if not sums.nelems():
         return None

@@ -38,7 +38,7 @@ def calls_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]
             spec = tile_spec(cut, step, (rows, columns), items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
             if target.tiled:
-                cycles[users, i] = int(call_cycles(rows, columns, spec.tile.steps, target.products))
+                cycles[users, i] = int(call_cycles(rows, columns, spec.tile.steps, target.products, items))
                 continue
             of_depth = spec.tile.steps * target.step_cycles(rows, spec.tile.vectors, cut.p.types)
             cycles[users, i] = items * (of_depth + target.call_cycles)
@@ -79,6 +79,7 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
         packs=p.packed_weights is not None,
         near_row_bytes=p.packed_src.row_bytes if p.packed_src else 0,
         items=item_steps(cut, items, bias is not None),
+        pieces=p.pieces,
         types=p.types,
         dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
         operand_types=operand_types if set(operand_types) - {f32} else (),

@@ -1,5 +1,6 @@
 """What matrix tiles and matrix-vector products compute, as loops written from the tables in their docstrings."""
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -222,10 +223,17 @@ def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
             memory["packed"].store(r * spec.near_row_bytes, memory["src"].load(row, spec.depth))
         for step in steps:
             count = min(group, spec.depth - step * group)
-            factors = memory["src"].load(row + step * spec.src_depth_bytes, count) + shift
+            factors = memory["src"].load(row + src_at(spec, step), count) + shift
             total += factors @ table[step, :count, : spec.columns]
         operands = operands_of_row(spec, memory, r)
         memory["dst"].store(at, epilogue(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
+
+
+def src_at(spec: MatmulTile, step: int) -> int:
+    """Where a group of k lies in a row of src: in one of its pieces."""
+    counts = [count for count, _ in spec.pieces]
+    *at, within = np.unravel_index(step, (*counts, -(-spec.depth // spec.types.group) // math.prod(counts)))
+    return int(sum(i * piece for i, (_, piece) in zip(at, spec.pieces, strict=True)) + within * spec.src_depth_bytes)
 
 
 def row_of_bias(spec: MatmulTile) -> int:

@@ -1,0 +1,118 @@
+"""src of a convolution as tiles of AMX read it: a raster of pixels, channels last, with the padding around each image.
+
+What a kernel covers of a row of an image then lies side by side, however near an edge it is, so that rows of output
+pixels are rows of a matrix that overlap.  A copy is made unless src lies so already.
+"""
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+
+from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.memory import MemoryDesc
+from asmdnn.planning.assembly import Assembly
+from asmdnn.primitives.convolution.description import ConvolutionDesc
+from asmdnn.primitives.convolution.multiplied import types_of
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
+from asmdnn.records import dataclass, replace
+
+RASTER, ZEROS = "raster of src", "zeros"
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """A tensor in scratch: where elements of src lie, and the sizes of dims with what is around them, `before` of it in
+    front."""
+
+    desc: MemoryDesc
+    sizes: tuple[int, ...]
+    before: tuple[int, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        last = sum((n - 1) * step for n, step in zip(self.sizes, self.desc.strides, strict=True))
+        return self.desc.dtype.size_bytes * (last + 1)
+
+    def around(self) -> Iterator[MemoryDesc]:
+        """The boxes around src, which do not overlap: before and after it along a dim, and all of later dims."""
+        dims, first = list(self.sizes), [0] * len(self.sizes)
+        for dim, (size, before) in enumerate(zip(self.desc.dims, self.before, strict=True)):
+            for low, high in ((0, before), (before + size, self.sizes[dim])):
+                if low < high:
+                    first[dim], dims[dim] = low, high - low
+                    at = sum(x * step for x, step in zip(first, self.desc.strides, strict=True))
+                    yield MemoryDesc(tuple(dims), self.desc.dtype, strides=self.desc.strides, offset0=at)
+            first[dim], dims[dim] = before, size
+
+
+@dataclass(frozen=True, slots=True)
+class Raster:
+    """image_bytes, axis_bytes: distances; of the innermost axis, of pixels.  start_bytes: of the first window.
+
+    channels: of a pixel, whole groups.  copy: None if src is read where it lies."""
+
+    buffer: str
+    start_bytes: int
+    image_bytes: int
+    axis_bytes: tuple[int, ...]
+    channels: int
+    copy: Padded | None = None
+
+    @property
+    def pixel_bytes(self) -> int:
+        return self.axis_bytes[-1]
+
+
+def raster_of(desc: ConvolutionDesc) -> Raster:
+    """That of src, whose format is resolved."""
+    src, group = desc.src, types_of(desc).group
+    size, (_, channels, *pixels) = src.dtype.size_bytes, src.dims
+    is_padded = any(desc.padding_l) or any(end > n for end, n in zip(ends_of(desc), pixels, strict=True))
+    groups_fit = channels % (group * desc.groups) == 0
+    if is_padded or src.inner_blocks or src.strides[1] != 1 or not groups_fit:
+        return in_scratch(desc, channels if desc.groups > 1 else group * -(-channels // group))
+    image, _, *steps = (size * stride for stride in src.strides)
+    return Raster("src", size * src.offset0, image, tuple(steps), channels)
+
+
+def in_scratch(desc: ConvolutionDesc, channels: int) -> Raster:
+    """Pixels of whole lines lie an odd number of them apart, else they share few sets of L1: on an Emerald Rapids 3x3
+    kernels of 64 and 128 channels of bf16 are 1.09 times faster so (docs/low-precision.md)."""
+    src, size = desc.src, desc.src.dtype.size_bytes
+    images, _, *pixels = src.dims
+    extents = zip(desc.padding_l, pixels, ends_of(desc), strict=True)
+    sizes = [before + max(n, end) for before, n, end in extents]
+    is_even = channels * size % (2 * LINE_BYTES) == 0
+    pixel = channels + (LINE_BYTES // size if is_even else 0)
+    steps = [pixel * prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
+    image = sizes[0] * steps[0]
+    first = sum(before * step for before, step in zip(desc.padding_l, steps, strict=True))
+    copy = MemoryDesc(src.dims, src.dtype, strides=(image, 1, *steps), offset0=first)
+    return Raster(
+        buffer=RASTER,
+        start_bytes=0,
+        image_bytes=size * image,
+        axis_bytes=tuple(size * step for step in steps),
+        channels=channels,
+        copy=Padded(copy, (images, channels, *sizes), (0, 0, *desc.padding_l)),
+    )
+
+
+def ends_of(desc: ConvolutionDesc) -> list[int]:
+    """Where the last window of each axis ends, counted from the first pixel."""
+    sizes = zip(desc.dst.dims[2:], desc.strides, desc.kernel, desc.dilations, desc.padding_l, strict=True)
+    return [(o - 1) * s + (k - 1) * (d + 1) + 1 - p for o, s, k, d, p in sizes]
+
+
+def add_raster(assembly: Assembly, src: MemoryDesc, raster: Raster) -> None:
+    """The phases that make the copy: src, and zeros around it."""
+    if raster.copy is None:
+        return
+    assembly.scratch[RASTER] = raster.copy.size_bytes
+    add_reorder(assembly, Reordering("src", src, RASTER, raster.copy.desc), "raster")
+    zeros = assembly.constant(ZEROS, np.zeros(1, np.int64))
+    for box in raster.copy.around():
+        nothing, done = MemoryDesc(box.dims, box.dtype, strides=(0,) * box.ndims), len(assembly.phases)
+        add_reorder(assembly, Reordering(zeros, nothing, RASTER, box))
+        assembly.phases[done] = replace(assembly.phases[done], independent=True)

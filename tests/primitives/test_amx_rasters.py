@@ -1,0 +1,174 @@
+"""Convolutions of several positions, strides or groups by tiles of AMX, emulated: products of rows of a raster."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import asmdnn as dnn
+from asmdnn.bench.taps import sums_of
+from asmdnn.planning.tuning import DEFAULT
+from asmdnn.records import replace
+from asmdnn.types import DataType
+from tests.primitives.test_amx_conv import ALWAYS, BF16, EMULATED, ISA, S8, U8
+from tests.primitives.test_amx_conv import planned as planned_by
+from tests.primitives.typed_conv import (
+    HALF_ULP,
+    UNIT_ROUNDOFF,
+    TypedConv,
+    by_channel,
+    computed,
+    holding,
+    rounded,
+)
+from tests.support.plans import emulate_plan, proved_desc
+
+DEAR_CALLS = replace(ALWAYS, phases=replace(ALWAYS.phases, call_cycles=10**5))  # of vectors: those of tiles are free
+NAME = f"direct+raster+amx+tiles:{ISA}"
+BETWEEN = f"reorder+{NAME}"
+TEXTS = {
+    "two images, pixels of whole lines": "mb2ic64ih6oc32oh6kh3ph1",
+    "three channels, strides": "mb1ic3ih9iw11oc20oh4ow5kh3kw3ph0pw0sh2sw2",
+    "more pixels than a tile, an odd number of rows": "mb1ic8ih3iw37oc17oh3ow37kh3kw3ph1pw1",
+    "positions apart": "mb1ic20ih8oc33oh8kh3dh1ph2",
+    "groups": "g2mb1ic64ih6oc66oh6kh3ph1",
+    "three axes": "mb1ic6id3ih4iw5oc18od3oh4ow5kd3kh3kw3pd1ph1pw1",
+    "one axis": "mb2ic24iw40oc17ow38kw5pw1",
+    "one row of pixels": "mb1ic16ih5iw20oc16oh1ow20kh5kw3ph0pw1",
+    "padding on one side": "mb1ic16ih7oc16oh4kh2sh2ph0",
+    "one pixel a row": "mb1ic16ih12iw3oc16oh12ow1kh3kw3ph1pw0",
+}
+CASES = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+
+
+def planned(case: TypedConv) -> dnn.PrimitiveDesc:
+    return planned_by(case, DEAR_CALLS)
+
+
+def bound_of(case: TypedConv, data: dict[str, Any]) -> Any:
+    """Of sums in f32: gamma(K) times the sum of sizes."""
+    terms = (case.problem.reduction + 2) * UNIT_ROUNDOFF
+    size = sums_of(case.problem, np.abs(data["src"]), np.abs(data["weights"]))
+    return (size + np.abs(by_channel(case.problem, data.get("bias", np.zeros(1))))) * terms / (1 - terms)
+
+
+def check(case: TypedConv, name: str = NAME) -> None:
+    """The sums, after a bias if there is one; of bytes exactly."""
+    pd, data = planned(case), case.data()
+    assert pd.implementation == name, pd.refusals
+    wanted = sums_of(case.problem, data["src"], data["weights"])
+    if case.bias:
+        wanted = wanted + by_channel(case.problem, data["bias"])
+    bound = 0 if case.types[0] in (dnn.u8, dnn.s8) else bound_of(case, data)
+    bound = bound + (np.abs(wanted) + bound) * HALF_ULP.get(case.types[2], 0)
+    assert (np.abs(computed(pd, data, emulated=True) - wanted) <= bound).all()
+
+
+@EMULATED
+@CASES
+@pytest.mark.parametrize("types", [BF16, U8, S8], ids=lambda types: str(types[0]))
+def test_sums(text: str, types: tuple[DataType, DataType, DataType]) -> None:
+    check(TypedConv(text, types, types[2]))
+
+
+@EMULATED
+@pytest.mark.parametrize(
+    ("text", "raster"),
+    [("mb2ic32ih6oc32oh3kh1sh2ph0", False), ("mb1ic32ih7oc16oh5kh3ph0", False), ("mb1ic6ih6oc16oh4kh3ph0", True)],
+)
+def test_src_is_read_where_it_lies(text: str, raster: bool) -> None:
+    """Without padding, and with pixels of whole groups of four."""
+    check(TypedConv(text, U8), NAME if raster else NAME.replace("raster+", ""))
+
+
+@EMULATED
+@pytest.mark.parametrize(
+    "tags", [("abcd", "abcd", "abcd"), ("aBcd16b", "any", "aBcd16b"), ("acdb", "any", "abcd")], ids="/".join
+)
+@pytest.mark.parametrize("types", [(dnn.bf16, dnn.bf16, dnn.bf16), S8], ids=lambda types: str(types[0]))
+def test_formats(tags: tuple[str, str, str], types: tuple[DataType, DataType, DataType]) -> None:
+    """src of any is brought into the raster; weights and dst go between reorders."""
+    check(TypedConv("mb1ic20ih5oc40oh5kh3ph1", types, types[2], tags), BETWEEN)
+
+
+@EMULATED
+@CASES
+def test_scales_and_post_ops(text: str) -> None:
+    """Scales of channels, a bias after them, what dst held, relu: rounded once and saturated."""
+    scales, points = {"src": 0, "weights": 1 if "g2" not in text else 3, "dst": 0}, {"dst": 0}
+    attr = dnn.Attr([dnn.Sum(2.0), dnn.Eltwise("relu")], scales=scales, zero_points=points)
+    case = TypedConv(text, (dnn.u8, dnn.s8, dnn.u8), dnn.s32, attr=attr)
+    p, data, random = case.problem, case.data(), np.random.default_rng(1)
+    data["src_scales"], data["dst_scales"] = np.array([2.0**-7]), np.array([2.0**5])
+    data["weights_scales"] = 2.0 ** random.integers(-4, 0, p.oc)
+    data["dst_zero_points"], data["dst"] = np.array([3]), random.integers(0, 50, p.dst_dims)
+    pd = planned(case)
+    assert pd.implementation == NAME, pd.refusals
+    sums = sums_of(p, data["src"], data["weights"]) * 2.0**-7 * by_channel(p, data["weights_scales"])
+    wanted = np.maximum(sums + by_channel(p, data["bias"]) + 2 * data["dst"], 0) / 2.0**5 + 3
+    assert np.array_equal(computed(pd, data, emulated=True), rounded(wanted, dnn.u8))
+
+
+@EMULATED
+@pytest.mark.parametrize(
+    "dims", [(1, 40, 1, 1), (2, 40, 5, 5), (1, 1, 1, 1), (2, 40, 1, 1), (1, 1, 5, 5), (2, 1, 1, 5)]
+)
+@pytest.mark.parametrize("blocked", [False, True])
+def test_tensors_of_post_ops(dims: tuple[int, ...], blocked: bool) -> None:
+    attr = dnn.Attr([dnn.Binary("mul", dnn.MemoryDesc(dims, dnn.f32, "aBcd8b" if blocked else "abcd"))])
+    case = TypedConv("mb2ic6ih5oc40oh5kh3ph1", BF16, attr=attr)
+    data, pd = case.data(), planned(case)
+    assert pd.implementation in (NAME, BETWEEN)
+    data["binary_0"] = 1.0 + (np.indices(dims).sum(axis=0) % 5)
+    wanted = sums_of(case.problem, data["src"], data["weights"]) * data["binary_0"]
+    bound = bound_of(case, data) * data["binary_0"]
+    assert (np.abs(computed(pd, data, emulated=True) - wanted) <= bound + np.abs(wanted) * 2 * UNIT_ROUNDOFF).all()
+
+
+@EMULATED
+@pytest.mark.parametrize("text", ["mb2ic32ih7oc40oh5kh3ph0", "g2mb1ic64ih6oc66oh4kh3ph0"])
+def test_zero_points_of_src(text: str) -> None:
+    """Without padding: the same numbers as for src that much lower."""
+    case = TypedConv(text, U8, attr=dnn.Attr(zero_points={"src": 0}))
+    pd, data = planned(case), case.data()
+    assert pd.implementation == NAME.replace("raster+", ""), pd.refusals
+    memories = {name: holding(tensor, data[name]) for name, tensor in pd.plan.tensors.items() if name in data}
+    memories |= {name: dnn.Memory(pd.plan.tensors[name]) for name in ("src_zero_points", "dst")}
+    memories["src_zero_points"].array[:] = 9
+    emulate_plan(pd.plan, memories)
+    assert np.array_equal(memories["dst"].numpy(), sums_of(case.problem, data["src"] - 9, data["weights"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "fields"),
+    [
+        ("mb1ic32ih6oc32oh6kh3ph1", "zero point that is not known yet", {"attr": dnn.Attr(zero_points={"src": 0})}),
+        ("g8mb1ic32ih6oc32oh6kh3ph1", "groups have 4 and 4 channels, tiles take 16 or more", {}),
+        ("mb0ic32ih6oc32oh6kh3ph1", "there is nothing to multiply", {}),
+    ],
+)
+def test_refusals(text: str, words: str, fields: dict[str, Any]) -> None:
+    pd = planned(TypedConv(text, U8, **fields))
+    assert "amx" not in pd.implementation
+    assert any(str(refusal).startswith("direct+amx") and words in str(refusal) for refusal in pd.refusals)
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "algorithm", "wins"),
+    [
+        ("mb1ic64ih56oc64oh56kh3ph1", BF16, "auto", True),
+        ("mb1ic512ih7oc512oh7kh3ph1", U8, "direct", True),
+        ("mb1ic256ih56oc512oh28kh1sh2ph0", S8, "direct", True),
+        ("mb1ic512ih2oc512oh2kh3ph1", BF16, "auto", False),
+        ("mb1ic3ih32oc8oh16kh3sh2ph1", U8, "direct", False),
+        ("mb1ic64ih56oc64oh56kh3ph1", BF16, "winograd", False),
+    ],
+)
+def test_they_are_taken_where_they_are_expected_to_be_faster(
+    text: str, types: tuple[DataType, DataType, DataType], algorithm: str, wins: bool
+) -> None:
+    """Than vectors, copies counted, and Winograd's algorithm where that may be."""
+    case = TypedConv(text, types)
+    desc = replace(case.desc(), algorithm=dnn.Algorithm(f"convolution_{algorithm}"))
+    pd = proved_desc(desc, case.attr, dnn.Engine(isa=ISA, threads=1, machine="sapphire_rapids", tuning=DEFAULT))
+    assert ("amx" in pd.implementation) is wins, pd.refusals
