@@ -23,6 +23,8 @@ from tests.primitives.recurrent_case import (
     numbers_of,
     of_type,
 )
+from tests.primitives.test_amx_matmul import ALWAYS
+from tests.primitives.test_amx_matmul import ISA as AMX
 from tests.support.plans import emulate_plan
 
 SCALE, SHIFT = DATA = (60.0, 100.0)
@@ -114,6 +116,24 @@ def test_emulated(kind: type, isa: str) -> None:
     memories = memories_of(plan.tensors, data)
     emulate_plan(plan, memories)
     check(desc, {name: numbers_of(memories[name]) for name in plan.outputs}, data)
+
+
+@pytest.mark.emulated(AMX)
+@pytest.mark.parametrize("kind", KINDS)
+def test_tiles_multiply_the_rows_of_all_steps(kind: type) -> None:
+    """Of AMX, from what is expected to be faster on; of a layer's states vectors do."""
+    for direction in DIRECTIONS[:3]:
+        desc = described(kind, (2, 3, 5, 9), 1, direction)
+        plan = dnn.primitive_desc(desc, engine=replace(engine(AMX), tuning=ALWAYS)).plan
+        plan.check()
+        assert plan.implementation == f"bytes+amx:{AMX}"
+        data = data_of(desc)
+        memories = memories_of(plan.tensors, data)
+        emulate_plan(plan, memories)
+        check(desc, {name: numbers_of(memories[name]) for name in plan.outputs}, data)
+    large = dnn.Engine(isa=AMX, machine="sapphire_rapids", threads=1)
+    assert dnn.primitive_desc(described(kind, (32, 4, 512, 512)), engine=large).implementation == f"bytes+amx:{AMX}"
+    assert dnn.primitive_desc(described(kind, (2, 1, 64, 64)), engine=large).implementation.startswith("bytes:")
 
 
 @pytest.mark.isa("avx2")

@@ -15,7 +15,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
-from asmdnn.primitives.products.strategies import STRATEGIES, Strategy, first_strategy
+from asmdnn.primitives.products.strategies import STRATEGIES, TILE_STRATEGIES, Strategy, first_strategy
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import dataclass
@@ -101,9 +101,16 @@ def overwritten(job: Job, assembly: Assembly) -> tuple[str, ...]:
     return tuple(name for name in alike if may_be_overwritten(assembly.phases, name, dst))
 
 
-def multiply(assembly: Assembly, p: Product, target: Target) -> None:
-    """Add a product by the first strategy that takes it."""
+def multiply(assembly: Assembly, p: Product, target: Target, tiles: Target | None = None) -> None:
+    """Add a product by the first strategy that takes it.  tiles: the target of those of AMX, which are asked first."""
     prepared = prepare(assembly, p, target)
-    if prepared.product:
-        first_strategy(prepared.product, target, STRATEGIES).add(assembly, prepared.product, target)
-        prepared.finish(assembly)
+    if prepared.product is None:
+        return
+    try:
+        if tiles is None:
+            raise Refused("no tiles multiply these types")
+        strategy, target = first_strategy(prepared.product, tiles, TILE_STRATEGIES), tiles
+    except Refused:
+        strategy = first_strategy(prepared.product, target, STRATEGIES)
+    strategy.add(assembly, prepared.product, target)
+    prepared.finish(assembly)

@@ -15,6 +15,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.binary import plan as add_plan
 from asmdnn.primitives.products.plan import multiply
@@ -42,6 +43,7 @@ class Planner:
     def __init__(self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine, types: Types) -> None:
         self.desc, self.tensors, self.engine, self.types = desc, tensors, engine, types
         self.target = target_of(engine, types=types)
+        self.tiles = target_of(engine, types=types, tiled=True) if level_of_tiles(types, engine) else None
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         self.assembly, self.steps = Assembly(engine.tuning, engine.isa), StagePhases(engine.tuning)
@@ -96,7 +98,10 @@ class Planner:
         self.assembly.phases = list(flushing(self.assembly.phases))
         used = {view.buffer for phase in self.assembly.phases for view in phase.arguments}
         self.assembly.scratch = {name: size for name, size in self.assembly.scratch.items() if name in used}
-        return without_needless_barriers(self.assembly.plan(f"{way}:{self.target.isa}", tensors, outputs))
+        name = f"{way}:{self.target.isa}"
+        if self.tiles and any(spec.isa == self.tiles.isa for phase in self.assembly.phases for spec in phase.kernels):
+            name = f"{way}+amx:{self.tiles.isa}"
+        return without_needless_barriers(self.assembly.plan(name, tensors, outputs))
 
     def pack_bias(self) -> None:
         """The bias in the order of the gates of a step."""
@@ -174,7 +179,7 @@ class Planner:
         for layer in layers:
             gates = layer.gates.rows
             self.assembly.scratch[gates.buffer] = self.sizes.rows * gates.row_bytes
-            multiply(self.assembly, layer.product(), self.target)
+            multiply(self.assembly, layer.product(), self.target, self.tiles)
         stages = [self.stages_of(layer) for layer in layers]
         one_by_one = len(stages) == 1 or stages[0][-1][1].alone
         self.assembly.add([phase for x in stages for _, phase in x] if one_by_one else list(in_turn(*stages)))
