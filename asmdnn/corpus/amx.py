@@ -9,7 +9,7 @@ from asmdnn.corpus.conv import CHAINS, LEAKY, RELU, SUM_HALF
 from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.corpus.matmul import BIASES
 from asmdnn.generators.dot.amx import AmxTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS, Items, MatmulTile
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS, Items, MatmulTile, PieceLoop
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
 from asmdnn.isa.dot import GROUP_BYTES, OFFERED, Types
@@ -79,11 +79,21 @@ def images(types: Types) -> Iterator[AmxTileSpec]:
         items = Items(count, line, 0, 0, 4 * (columns + 7) * (rows + 1))
         yield tile(types, rows, columns, channels, items=items, src_row_bytes=pixel)
         loops = ((3, line),), ((2, line), (3, 2 * pixel)), ((2, 3 * line), (2, line), (2, pixel))
-        pieces = loops[number % len(loops)]
-        depth = channels * prod(times for times, _ in pieces)
-        in_pieces = partial(tile, types, rows, columns, depth, src_row_bytes=pixel, pieces=pieces)
+        pieces = loops_of(loops[number % len(loops)], channels // group, columns, turned=number % 2 > 0)
+        depth = channels * prod(loop.count for loop in pieces)
+        panel = pieces[0].count * pieces[0].weights_bytes
+        in_pieces = partial(tile, types, rows, columns, depth, src_row_bytes=pixel, pieces=pieces, panel_bytes=panel)
         yield in_pieces()
         yield in_pieces(items=items, bias=BIASES[0], post_ops=(BinaryOp("mul", shared),))
+
+
+def loops_of(steps: tuple[tuple[int, int], ...], groups: int, columns: int, turned: bool) -> tuple[PieceLoop, ...]:
+    """Loops of so many pieces, so far apart in src.  turned: src is read from the end on, and weights have gaps."""
+    found, bytes_of_piece = [], (groups + turned) * TILE_ROW_BYTES * min(2, -(-columns // TILE_COLUMNS))
+    for count, step in reversed(steps):
+        found.append(PieceLoop(count, -step if turned else step, bytes_of_piece))
+        bytes_of_piece *= count
+    return tuple(reversed(found))
 
 
 def operands(types: Types) -> Iterator[AmxTileSpec]:

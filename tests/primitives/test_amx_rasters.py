@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.deconv_problem import parse_deconv_problem
+from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.taps import sums_of
 from asmdnn.planning.tuning import DEFAULT
 from asmdnn.records import replace
@@ -25,6 +27,7 @@ from tests.support.plans import emulate_plan, proved_desc
 
 DEAR_CALLS = replace(ALWAYS, phases=replace(ALWAYS.phases, call_cycles=10**5))  # of vectors: those of tiles are free
 NAME = f"direct+raster+amx+tiles:{ISA}"
+DIRECT = NAME.replace("raster+", "")
 BETWEEN = f"reorder+{NAME}"
 TEXTS = {
     "two images, pixels of whole lines": "mb2ic64ih6oc32oh6kh3ph1",
@@ -39,6 +42,23 @@ TEXTS = {
     "one pixel a row": "mb1ic16ih12iw3oc16oh12ow1kh3kw3ph1pw0",
 }
 CASES = pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+
+
+class TypedDeconv(TypedConv):
+    """The same of a deconvolution."""
+
+    @property
+    def problem(self) -> ConvProblem:
+        return parse_deconv_problem(self.text)
+
+    def desc(self) -> dnn.DeconvolutionForward:  # type: ignore[override]
+        p, (src, weights, dst) = self.problem, self.types
+        tensors = {"src": (p.src_dims, src), "weights": (p.weights_dims, weights), "dst": (p.dst_dims, dst)}
+        descs = {n: dnn.MemoryDesc(*x, tag) for (n, x), tag in zip(tensors.items(), self.tags, strict=True)}
+        if self.bias:
+            descs["bias"] = dnn.MemoryDesc((p.oc,), self.bias, "a")
+        window = {name: getattr(p, name) for name in ("strides", "dilations", "padding_l", "padding_r")}
+        return dnn.DeconvolutionForward(**descs, **window)
 
 
 def planned(case: TypedConv) -> dnn.PrimitiveDesc:
@@ -71,6 +91,38 @@ def test_sums(text: str, types: tuple[DataType, DataType, DataType]) -> None:
     check(TypedConv(text, types, types[2]))
 
 
+DECONVOLUTIONS = {
+    "stride 1": "mb2ic64ih6oc32oh6kh3ph1",
+    "parts of one position": "mb1ic20ih4oc34oh8kh2sh2ph0",
+    "parts of different sizes": "mb2ic16ih5iw6oc20oh10ow12kh3kw3sh2sw2ph1pw1",
+    "positions apart": "mb1ic20ih6oc33oh18kh4dh1sh3ph2",
+    "groups": "g2mb1ic64ih4oc66oh9kh4sh2ph0",
+    "three axes": "mb1ic8id3ih2iw4oc18od6oh4ow8kd2kh2kw2sd2sh2sw2pd0ph0pw0",
+    "one axis": "mb2ic24iw20oc17ow41kw5sw2pw1",
+}
+
+
+@EMULATED
+@pytest.mark.parametrize("text", DECONVOLUTIONS.values(), ids=DECONVOLUTIONS)
+@pytest.mark.parametrize("types", [BF16, U8, S8], ids=lambda types: str(types[0]))
+def test_deconvolutions(text: str, types: tuple[DataType, DataType, DataType]) -> None:
+    """Parts of one position without padding read src where it lies."""
+    check(TypedDeconv(text, types, types[2]), DIRECT if "kh2" in text else NAME)
+
+
+@EMULATED
+@pytest.mark.parametrize("dims", [(1, 40, 1, 1), (2, 40, 10, 10), (1, 1, 10, 10), (2, 1, 1, 10)])
+def test_parts_read_their_own_pixels(dims: tuple[int, ...]) -> None:
+    """Of tensors of post-ops."""
+    attr = dnn.Attr([dnn.Binary("add", dnn.MemoryDesc(dims, dnn.s32, "abcd"))])
+    case = TypedDeconv("mb2ic16ih5oc40oh10kh3sh2ph1", U8, attr=attr)
+    data, pd = case.data(), planned(case)
+    assert "direct+raster+amx" in pd.implementation, pd.refusals
+    data["binary_0"] = np.random.default_rng(2).integers(-9, 9, dims)
+    wanted = sums_of(case.problem, data["src"], data["weights"]) + data["binary_0"]
+    assert np.array_equal(computed(pd, data, emulated=True), wanted)
+
+
 @EMULATED
 @pytest.mark.parametrize(
     ("text", "raster"),
@@ -78,7 +130,7 @@ def test_sums(text: str, types: tuple[DataType, DataType, DataType]) -> None:
 )
 def test_src_is_read_where_it_lies(text: str, raster: bool) -> None:
     """Without padding, and with pixels of whole groups of four."""
-    check(TypedConv(text, U8), NAME if raster else NAME.replace("raster+", ""))
+    check(TypedConv(text, U8), NAME if raster else DIRECT)
 
 
 @EMULATED
@@ -131,7 +183,7 @@ def test_zero_points_of_src(text: str) -> None:
     """Without padding: the same numbers as for src that much lower."""
     case = TypedConv(text, U8, attr=dnn.Attr(zero_points={"src": 0}))
     pd, data = planned(case), case.data()
-    assert pd.implementation == NAME.replace("raster+", ""), pd.refusals
+    assert pd.implementation == DIRECT, pd.refusals
     memories = {name: holding(tensor, data[name]) for name, tensor in pd.plan.tensors.items() if name in data}
     memories |= {name: dnn.Memory(pd.plan.tensors[name]) for name in ("src_zero_points", "dst")}
     memories["src_zero_points"].array[:] = 9
@@ -142,7 +194,7 @@ def test_zero_points_of_src(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "fields"),
     [
-        ("mb1ic32ih6oc32oh6kh3ph1", "zero point that is not known yet", {"attr": dnn.Attr(zero_points={"src": 0})}),
+        ("mb1ic32ih6oc32oh6kh3ph1", "padding would have to hold it", {"attr": dnn.Attr(zero_points={"src": 0})}),
         ("g8mb1ic32ih6oc32oh6kh3ph1", "groups have 4 and 4 channels, tiles take 16 or more", {}),
         ("mb0ic32ih6oc32oh6kh3ph1", "there is nothing to multiply", {}),
     ],

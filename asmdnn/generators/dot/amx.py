@@ -12,16 +12,15 @@ does for all.  Where they do not divide, the last tile begins before its turn an
 not stored again.  Sums reach vectors through a block's worth of stack, which TILESTORED writes.
 
 Items are matrices that share weights, such as rows of an image: where each has an odd number of tiles, blocks are of
-two items.  k may lie in pieces, such as what a kernel covers of each row of an image: weights go on through all.
+two items.  k may lie in pieces, such as what a kernel covers of each row of an image.
 """
 
 from collections.abc import Callable, Sequence
-from math import prod
 from typing import Final
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.dot.amx_rows import Finish, Rounds
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, MatmulTile, TileKernel
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, MatmulTile, PieceLoop, TileKernel
 from asmdnn.generators.functions.chain import words_of
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import dense_of
@@ -204,15 +203,14 @@ class AmxCode:
                 begin = i * apart * tile.weights_row_bytes + j * TILE_ROW_BYTES
                 asm.TILESTORED(mem(self.sums.form.base, self.sums.displacement + begin, index=self.group_step), x)
 
-    def pieces(self, loops: Sequence[tuple[int, int]], multiply: Callable[[], None]) -> None:
+    def pieces(self, loops: Sequence[PieceLoop], multiply: Callable[[], None]) -> None:
         """What `multiply` does, for every piece of k."""
         if not loops:
             multiply()
             return
-        (count, step), *inner = loops
-        steps = self.tile.piece_steps * prod(times for times, _ in inner)
-        around = Rounds(self.asm, {self.src: step, self.weights: steps * self.tile.weights_row_bytes})
-        with around.loop(count, stays=True):
+        loop, *inner = loops
+        around = Rounds(self.asm, {self.src: loop.src_bytes, self.weights: loop.weights_bytes})
+        with around.loop(loop.count, stays=True):
             self.pieces(inner, multiply)
         around.back()
 

@@ -46,6 +46,15 @@ ONE = Items(1, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
+class PieceLoop:
+    """So many parts of k, and how far apart they are in src and weights."""
+
+    count: int
+    src_bytes: int
+    weights_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class MatmulTile:
     """Everything that the code of a tile kernel depends on; sizes are elements unless they end in _bytes.
 
@@ -76,7 +85,7 @@ class MatmulTile:
     packs: bool = False
     near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none
     items: Items = ONE
-    pieces: tuple[tuple[int, int], ...] = ()  # k lies in so many equal parts of src, so far apart; outermost first
+    pieces: tuple["PieceLoop", ...] = ()  # over parts of k of equal size; outermost first
     types: Types = F32
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
@@ -89,7 +98,7 @@ class MatmulTile:
     @property
     def piece_depth(self) -> int:
         """Elements of k that src has side by side."""
-        return self.depth // prod(count for count, _ in self.pieces)
+        return self.depth // prod(loop.count for loop in self.pieces)
 
     @property
     def piece_steps(self) -> int:
@@ -176,8 +185,13 @@ class MatmulTile:
     def _src_spans(self) -> Iterator[tuple[int, int]]:
         groups = self.types.groups_of(self.piece_depth)
         spans = tuple(src_spans(self.rows, self.src_row_bytes, self.src_depth_bytes, groups))
-        places = product(*(range(0, count * step, step) for count, step in self.pieces))
-        return ((sum(at) + begin, size) for at in places for begin, size in spans)
+        return ((at + begin, size) for at, _ in self.piece_places() for begin, size in spans)
+
+    def piece_places(self) -> Iterator[tuple[int, int]]:
+        """Where the pieces of k lie in src and in weights."""
+        for numbers in product(*(range(loop.count) for loop in self.pieces)):
+            each = tuple(zip(numbers, self.pieces, strict=True))
+            yield sum(n * loop.src_bytes for n, loop in each), sum(n * loop.weights_bytes for n, loop in each)
 
     def _weights_spans(self) -> Iterator[tuple[int, int]]:
         vector_bytes = self.types.weights_bytes * lanes_of(self.isa)
@@ -186,9 +200,10 @@ class MatmulTile:
             start = self.weights_vector(first, vector_bytes)
             width = min(self.panel_vectors * vector_bytes, row_bytes - first * vector_bytes)
             if width == self.weights_row_bytes:
-                yield from [(start, width * self.steps)] * bool(self.steps)
+                spans = [(0, width * self.piece_steps)] * bool(self.steps)
             else:
-                yield from ((start + k * self.weights_row_bytes, width) for k in range(self.steps))
+                spans = [(k * self.weights_row_bytes, width) for k in range(self.piece_steps)]
+            yield from ((start + at + begin, size) for _, at in self.piece_places() for begin, size in spans)
 
     def _bias_spans(self) -> Iterator[tuple[int, int]]:
         assert self.bias

@@ -186,9 +186,7 @@ def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:
 
 def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:
     """The sizes and distances that a schedule needs, of a convolution whose tensors lie so."""
-    (mb, _, *inputs), outputs, dilations = desc.src.dims, desc.dst.dims[2:], [d + 1 for d in desc.dilations]
-    sizes = zip(inputs, outputs, desc.kernel, desc.strides, dilations, desc.padding_l, strict=True)
-    axes = tuple(Axis(*axis) for axis in sizes)
+    axes = axes_of(desc)
     into, out = (channels_of_group(desc, name) for name in ("src", "dst"))
     types = types_of(desc)
     if desc.groups == 1 and desc.src.blocks[1] % types.group == 0:  # zeros after the last channel are multiplied, too
@@ -197,7 +195,7 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
         src = replace(src, channel_bytes=axes[-1].d * src.pixel_bytes)
     stored = desc.dst.padded_dims[1] if desc.groups == 1 else out
     return ConvGeometry(
-        mb=mb,
+        mb=desc.src.dims[0],
         ic=into,
         oc=out,
         oc_stored=stored,
@@ -207,6 +205,13 @@ def make_geometry(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> 
         groups=desc.groups,
         types=types,
     )
+
+
+def axes_of(desc: ConvolutionDesc) -> tuple[Axis, ...]:
+    """Its spatial axes."""
+    inputs, outputs, dilations = desc.src.dims[2:], desc.dst.dims[2:], [d + 1 for d in desc.dilations]
+    sizes = zip(inputs, outputs, desc.kernel, desc.strides, dilations, desc.padding_l, strict=True)
+    return tuple(Axis(*axis) for axis in sizes)
 
 
 def panels_desc(desc: ConvolutionDesc, panel_channels: int) -> MemoryDesc:

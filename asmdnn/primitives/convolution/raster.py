@@ -4,7 +4,7 @@ What a kernel covers of a row of an image then lies side by side, however near a
 pixels are rows of a matrix that overlap.  A copy is made unless src lies so already.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
 import numpy as np
@@ -12,12 +12,14 @@ import numpy as np
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
+from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.multiplied import types_of
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.records import dataclass, replace
 
 RASTER, ZEROS = "raster of src", "zeros"
+Parts = Sequence[tuple[Axis, ...]]  # the axes of each; a convolution has one part, a deconvolution several
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Padded:
 
 @dataclass(frozen=True, slots=True)
 class Raster:
-    """image_bytes, axis_bytes: distances; of the innermost axis, of pixels.  start_bytes: of the first window.
+    """image_bytes, axis_bytes: distances; of the innermost axis, of pixels.  start_bytes: of the first pixel, in front
+    of which there are `before` along each axis.
 
     channels: of a pixel, whole groups.  copy: None if src is read where it lies."""
 
@@ -57,37 +60,39 @@ class Raster:
     image_bytes: int
     axis_bytes: tuple[int, ...]
     channels: int
+    before: tuple[int, ...]
     copy: Padded | None = None
 
-    @property
-    def pixel_bytes(self) -> int:
-        return self.axis_bytes[-1]
+    def window(self, axes: tuple[Axis, ...]) -> int:
+        """Where the first window of a part begins."""
+        each = zip(self.before, axes, self.axis_bytes, strict=True)
+        return self.start_bytes + sum((before - axis.p) * step for before, axis, step in each)
 
 
-def raster_of(desc: ConvolutionDesc) -> Raster:
-    """That of src, whose format is resolved."""
+def raster_of(desc: ConvolutionDesc, parts: Parts) -> Raster:
+    """That of src, whose format is resolved, for the windows of all parts."""
     src, group = desc.src, types_of(desc).group
     size, (_, channels, *pixels) = src.dtype.size_bytes, src.dims
-    is_padded = any(desc.padding_l) or any(end > n for end, n in zip(ends_of(desc), pixels, strict=True))
+    before = [max(0, *(axes[a].p for axes in parts)) for a in range(len(pixels))]
+    ends = [max(n, *(end_of(axes[a]) for axes in parts)) for a, n in enumerate(pixels)]
     groups_fit = channels % (group * desc.groups) == 0
-    if is_padded or src.inner_blocks or src.strides[1] != 1 or not groups_fit:
-        return in_scratch(desc, channels if desc.groups > 1 else group * -(-channels // group))
+    if any(before) or ends != pixels or src.inner_blocks or src.strides[1] != 1 or not groups_fit:
+        whole = channels if desc.groups > 1 else group * -(-channels // group)
+        return in_scratch(desc, whole, tuple(before), ends)
     image, _, *steps = (size * stride for stride in src.strides)
-    return Raster("src", size * src.offset0, image, tuple(steps), channels)
+    return Raster("src", size * src.offset0, image, tuple(steps), channels, tuple(before))
 
 
-def in_scratch(desc: ConvolutionDesc, channels: int) -> Raster:
+def in_scratch(desc: ConvolutionDesc, channels: int, before: tuple[int, ...], ends: Sequence[int]) -> Raster:
     """Pixels of whole lines lie an odd number of them apart, else they share few sets of L1: on an Emerald Rapids 3x3
     kernels of 64 and 128 channels of bf16 are 1.09 times faster so (docs/low-precision.md)."""
     src, size = desc.src, desc.src.dtype.size_bytes
-    images, _, *pixels = src.dims
-    extents = zip(desc.padding_l, pixels, ends_of(desc), strict=True)
-    sizes = [before + max(n, end) for before, n, end in extents]
+    sizes = [p + end for p, end in zip(before, ends, strict=True)]
     is_even = channels * size % (2 * LINE_BYTES) == 0
     pixel = channels + (LINE_BYTES // size if is_even else 0)
     steps = [pixel * prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
     image = sizes[0] * steps[0]
-    first = sum(before * step for before, step in zip(desc.padding_l, steps, strict=True))
+    first = sum(p * step for p, step in zip(before, steps, strict=True))
     copy = MemoryDesc(src.dims, src.dtype, strides=(image, 1, *steps), offset0=first)
     return Raster(
         buffer=RASTER,
@@ -95,14 +100,14 @@ def in_scratch(desc: ConvolutionDesc, channels: int) -> Raster:
         image_bytes=size * image,
         axis_bytes=tuple(size * step for step in steps),
         channels=channels,
-        copy=Padded(copy, (images, channels, *sizes), (0, 0, *desc.padding_l)),
+        before=before,
+        copy=Padded(copy, (src.dims[0], channels, *sizes), (0, 0, *before)),
     )
 
 
-def ends_of(desc: ConvolutionDesc) -> list[int]:
-    """Where the last window of each axis ends, counted from the first pixel."""
-    sizes = zip(desc.dst.dims[2:], desc.strides, desc.kernel, desc.dilations, desc.padding_l, strict=True)
-    return [(o - 1) * s + (k - 1) * (d + 1) + 1 - p for o, s, k, d, p in sizes]
+def end_of(axis: Axis) -> int:
+    """Where the last window ends, counted from the first pixel."""
+    return (axis.o - 1) * axis.s + (axis.k - 1) * axis.d + 1 - axis.p
 
 
 def add_raster(assembly: Assembly, src: MemoryDesc, raster: Raster) -> None:

@@ -1,19 +1,18 @@
-"""A convolution of bf16 or bytes by tiles of AMX: a product for each row of output pixels, whose src is a raster.
+"""Convolutions of bf16 or bytes by tiles of AMX: a product for each row of output pixels, whose src is a raster.
 
     dst[pixel, o] = bias[o] + sum over r, s, c of src[pixel * stride + (r, s), c] * weights[(r, s, c), o]
 
 Rows of the matrix are output pixels, which overlap in src; k lies in pieces, one for each row of the kernel, or for
 each of its positions where these do not touch.  Weights are in panels with channels innermost: of the forms that were
-timed it is the fastest but for bf16 at 7x7 (docs/low-precision.md).
+timed it is the fastest but for bf16 at 7x7 (docs/low-precision.md).  A deconvolution is a product for each of its parts
+(deconvolution/parts.py), which read some positions of the kernel from the end on, and write every s-th pixel of dst.
 """
 
-from collections.abc import Iterator
-from functools import partial
-from math import inf, prod
+from collections.abc import Callable, Iterator
+from math import inf
 
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import GROUP_BYTES, dot_level
-from asmdnn.isa.lines import MAX_OFFSET
+from asmdnn.isa.dot import dot_level
 from asmdnn.isa.tiles import TILE_COLUMNS
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -23,47 +22,54 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
-from asmdnn.primitives.convolution.description import ConvolutionForward
-from asmdnn.primitives.convolution.direct import channels_of_dst, fit_of, one_part, scaled_dims
+from asmdnn.primitives.convolution import direct
+from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
+from asmdnn.primitives.convolution.direct import channels_of_dst, fit_of, scaled_dims
 from asmdnn.primitives.convolution.multiplied import check_stored, level_of, types_of
-from asmdnn.primitives.convolution.raster import Raster, add_raster, raster_of
+from asmdnn.primitives.convolution.raster import Parts, Raster, add_raster, raster_of
+from asmdnn.primitives.convolution.raster_products import channels_last, pixels, product_of
 from asmdnn.primitives.convolution.reordered import any_format
 from asmdnn.primitives.convolution.starts import zero_points_of
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import level_of_tiles
+from asmdnn.primitives.products.amx import check_amx
 from asmdnn.primitives.products.matmul_tiles import check_overlap
-from asmdnn.primitives.products.matrices import Matrix, Panels, matrix_of, panel_columns
-from asmdnn.primitives.products.plan import Job, answers
+from asmdnn.primitives.products.matrices import Matrix, panel_columns
+from asmdnn.primitives.products.plan import Job, finished
+from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.starts import add_start
-from asmdnn.primitives.products.strategies import TILE_STRATEGIES
-from asmdnn.primitives.products.target import Epilogue, target_of
+from asmdnn.primitives.products.strategies import add_amx
+from asmdnn.primitives.products.target import Epilogue, Target, target_of
 from asmdnn.records import replace
 from asmdnn.types import Algorithm, f32, s32
 
+Others = Callable[[Desc, Engine], dict[str, float]]
+
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """Says nothing where no tiles multiply these types."""
-    types = types_of(desc)
-    level = level_of_tiles(types, engine)
+    """Of a convolution; nothing where no tiles multiply these types."""
+    return by_parts(desc, attr, engine, [direct.axes_of(desc)], others)
+
+
+def by_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts, others: Others[Desc]) -> Iterator[Plan | Refusal]:
+    """others: what other algorithms are expected to take."""
+    level = level_of_tiles(types_of(desc), engine)
     if level is None:
         return
-    passed = desc.with_formats(formats_of(desc, engine))
-    for answer in answers(partial(job_of, passed, attr, engine), level, TILE_STRATEGIES):
-        if isinstance(answer, Refusal):
-            yield Refusal(f"direct+{answer.implementation}", answer.reason)
-            continue
-        name = answer.implementation
-        others = {"vectors": vector_cycles(desc, engine), "Winograd's algorithm": winograd_cycles(desc, engine)}
-        other = min(others, key=others.__getitem__)
-        if answer.cycles >= others[other]:
-            yield Refusal(name, f"{answer.cycles} cycles are expected, {others[other]:.0f} of {other}")
-        else:
-            yield answer
+    try:
+        plan = planned(desc.with_formats(formats_of(desc, engine)), attr, engine, parts)
+        cycles = others(desc, engine)
+        least = min(cycles, key=cycles.__getitem__)
+        if plan.cycles >= cycles[least]:
+            raise Refused(f"{plan.cycles} cycles are expected, {cycles[least]:.0f} of {least}")
+        yield plan
+    except Refused as reason:
+        yield Refusal(f"direct+amx:{level}", str(reason))
 
 
-def formats_of(desc: ConvolutionForward, engine: Engine) -> dict[str, MemoryDesc]:
+def formats_of(desc: Desc, engine: Engine) -> dict[str, MemoryDesc]:
     """What `any` becomes: channels last, and panels."""
     tags = {"src": "axb", "dst": "axb", "bias": "a"}
     found = {name: x for name, x in desc.tensors().items() if x.is_any}
@@ -73,7 +79,7 @@ def formats_of(desc: ConvolutionForward, engine: Engine) -> dict[str, MemoryDesc
     }
 
 
-def panels_desc(desc: ConvolutionForward, engine: Engine) -> MemoryDesc:
+def panels_desc(desc: Desc, engine: Engine) -> MemoryDesc:
     """Weights in panels of output channels, in each every kernel position, and there its groups of input channels:
     AcdB32a2b, and AcdB32a4b for bytes."""
     types, first, letters = types_of(desc), int(desc.has_groups), LETTERS[: desc.weights.ndims]
@@ -83,36 +89,62 @@ def panels_desc(desc: ConvolutionForward, engine: Engine) -> MemoryDesc:
     return MemoryDesc(desc.weights.dims, desc.weights.dtype, tag)
 
 
-def job_of(passed: ConvolutionForward, attr: Attr, engine: Engine) -> Job:
-    """The product of rows.  Raises Refused."""
-    types, weights = types_of(passed), panels_desc(passed, engine)
+def planned(passed: Desc, attr: Attr, engine: Engine, parts: Parts) -> Plan:
+    """Raises Refused."""
     check(passed)
-    desc = passed.with_formats({"weights": weights, "dst": channels_last(passed.dst)})
-    bias = channels_of_dst(desc)
-    chain = chain_of(attr, passed.tensors(), scaled_dims(desc), bias, types.sums, types.sums == s32)
-    others = chain.operands(passed.dst, RESULTS)
-    read = {operand: channels_last(tensor) for operand, tensor in others.items()}
-    assembly, raster = Assembly(engine.tuning, engine.isa), raster_of(desc)
-    assembly.add((), "direct")
-    p = product_of(desc, raster)
-    start = None if bias is None or chain.adds_bias else pixels("bias", bias, desc)
-    if "src" in dict(attr.zero_points):
-        if raster.copy and any(box.dims[1] == raster.channels for box in raster.copy.around()):
-            raise Refused("src has a zero point that is not known yet, and padding, which would have to hold it")
-        outputs = (2 << desc.has_groups) - 1  # the mask of groups and their output channels
-        start = add_start(assembly, weights, engine.isa, 0, True, outputs)
-        assert start
-        start = replace(start, batch_bytes=(*start.batch_bytes, *[0] * (desc.src.ndims - 2)))
-    add_raster(assembly, desc.src, raster)
-    operands = tuple(pixels(name, tensor, desc) for name, tensor in read.items())
-    p = replace(p, bias=start, post_op_operands=operands)
-    tensors = desc.tensors() | chain.arguments(read) | zero_points_of(attr)
-    as_passed = passed.tensors() | chain.arguments(others) | zero_points_of(attr)
+    types = types_of(passed)
+    desc = passed.with_formats({"weights": panels_desc(passed, engine), "dst": channels_last(passed.dst)})
+    sums, bias = types.sums, channels_of_dst(desc)
+    chain = chain_of(attr, passed.tensors(), scaled_dims(desc), bias, sums, sums == s32 and len(parts) == 1)
+    operands = chain.operands(passed.dst, RESULTS)
+    read = {operand: channels_last(tensor) for operand, tensor in operands.items()}
     target = target_of(engine, Epilogue(chain), types, tiled=True)
-    return Job(assembly, p, target, tensors, as_passed, reads=("dst",) * chain.reads_dst)
+    assembly, raster = Assembly(engine.tuning, engine.isa), raster_of(desc, parts)
+    assembly.add((), "direct")
+    start = add_sums(assembly, desc, raster, engine) if "src" in dict(attr.zero_points) else None
+    add_raster(assembly, desc.src, raster)
+    for number, axes in enumerate(parts):
+        p = product_of(desc, raster, axes)
+        if bias is not None and not chain.adds_bias:
+            start = pixels("bias", bias, desc, axes)
+        matrices = tuple(pixels(name, tensor, desc, axes) for name, tensor in read.items())
+        done, p = len(assembly.phases), replace(p, bias=start, post_op_operands=matrices)
+        add_product(assembly, p, target)
+        if number:
+            assembly.phases[done] = replace(assembly.phases[done], independent=True)
+    numbers = zero_points_of(attr)
+    return finished(
+        Job(
+            assembly=assembly,
+            product=p,
+            target=target,
+            tensors=desc.tensors() | chain.arguments(read) | numbers,
+            passed=passed.tensors() | chain.arguments(operands) | numbers,
+            reads=("dst",) * chain.reads_dst,
+        ),
+        assembly,
+    )
 
 
-def check(desc: ConvolutionForward) -> None:
+def add_product(assembly: Assembly, p: Product, target: Target) -> None:
+    """Raises Refused where vectors are expected to be faster."""
+    prepared = prepare(assembly, p, target)
+    assert prepared.product is not None and not prepared.after, "dst has elements, and its channels are dense"
+    check_amx(prepared.product, target)
+    add_amx(assembly, prepared.product, target)
+
+
+def add_sums(assembly: Assembly, desc: Desc, raster: Raster, engine: Engine) -> Matrix:
+    """What sums start from where src has a zero point.  Raises Refused where padding would have to hold it."""
+    if raster.copy and any(box.dims[1] == raster.channels for box in raster.copy.around()):
+        raise Refused("src has a zero point, which is not known yet, and padding would have to hold it")
+    outputs = (2 << desc.has_groups) - 1  # the mask of groups and their output channels
+    start = add_start(assembly, desc.weights, engine.isa, 0, True, outputs)
+    assert start is not None
+    return replace(start, batch_bytes=(*start.batch_bytes, *[0] * (desc.src.ndims - 2)))
+
+
+def check(desc: Desc) -> None:
     """Raise Refused for what has no elements, groups of few channels, and what kernels do not store."""
     check_overlap(desc.tensors(), ("dst",))
     check_stored(desc.tensors())
@@ -125,91 +157,26 @@ def check(desc: ConvolutionForward) -> None:
         raise Refused(f"groups have {into} and {out} channels, {least}")
 
 
-def channels_last(tensor: MemoryDesc) -> MemoryDesc:
-    """The tensor, or a copy of it where its elements are in blocks, or channels lie apart."""
-    if not tensor.inner_blocks and (tensor.strides[1] == 1 or tensor.dims[1] == 1):
-        return tensor
-    return MemoryDesc(tensor.dims, tensor.dtype, "axb")
+def others(desc: ConvolutionForward, engine: Engine) -> dict[str, float]:
+    """Vectors, and Winograd's algorithm where it may be chosen."""
+    found = {"vectors": vector_cycles(desc, engine, direct.one_part)}
+    if desc.algorithm == Algorithm.convolution_auto:
+        demanded = replace(desc, algorithm=Algorithm.convolution_winograd)
+        try:
+            fit = winograd.fit(demanded, winograd.level_of(desc, engine), packs=False)
+        except Refused:
+            return found
+        found["Winograd's algorithm"] = fit.choice.cycles
+    return found
 
 
-def pixels(name: str, tensor: MemoryDesc, desc: ConvolutionForward) -> Matrix:
-    """Rows of pixels as matrices: of a batch of groups, images and all axes but the last."""
-    order = (0, *range(2, tensor.ndims), 1)
-    x = matrix_of(name, tensor.permute_axes([order.index(dim) for dim in range(tensor.ndims)]))
-    group = tensor.dims[1] // desc.groups * x.column_bytes
-    return replace(x, batch_bytes=(*[group] * desc.has_groups, *x.batch_bytes))
-
-
-def product_of(desc: ConvolutionForward, raster: Raster) -> Product:
-    """Without a bias.  Raises Refused for rows of an image that displacements do not reach."""
-    types, weights = types_of(desc), desc.weights
-    size, group_channels = types.src.size_bytes, raster.channels // desc.groups
-    outer = [stride * step for stride, step in zip(desc.strides, raster.axis_bytes, strict=True)]
-    steps = (*[group_channels * size] * desc.has_groups, raster.image_bytes, *outer[:-1])
-    src = Matrix(
-        buffer=raster.buffer,
-        start_bytes=raster.start_bytes,
-        batch_bytes=steps,
-        row_bytes=outer[-1],
-        column_bytes=GROUP_BYTES,
-        dtype=types.src,
-        group=types.group,
-    )
-    mb, _, *rows, m = desc.dst.dims
-    dst = pixels("dst", desc.dst, desc)
-    if max(raster.image_bytes, *dst.batch_bytes) > MAX_OFFSET:
-        raise Refused(f"images are larger than {MAX_OFFSET} bytes")
-    (_, columns), *_ = weights.inner_blocks
-    panels = Panels(
-        buffer="weights",
-        start_bytes=size * weights.offset0,
-        batch_bytes=(*[size * weights.strides[0]] * desc.has_groups, *[0] * (1 + len(rows))),
-        row_bytes=columns * GROUP_BYTES,
-        panel_bytes=size * weights.strides[desc.has_groups],
-        columns=columns,
-        dtype=types.weights,
-        group=types.group,
-    )
-    return Product(
-        batch=(*[desc.groups] * desc.has_groups, mb, *rows),
-        m=m,
-        n=desc.dst.dims[1] // desc.groups,
-        k=prod(desc.kernel) * group_channels // types.group,
-        src=src,
-        weights=panels,
-        dst=dst,
-        types=types,
-        pieces=pieces_of(desc, raster),
-    )
-
-
-def pieces_of(desc: ConvolutionForward, raster: Raster) -> tuple[tuple[int, int], ...]:
-    """The loops over kernel positions, but over those that lie side by side."""
-    steps = [(d + 1) * step for d, step in zip(desc.dilations, raster.axis_bytes, strict=True)]
-    loops = [loop for loop in zip(desc.kernel, steps, strict=True) if loop[0] > 1]
-    touch = desc.groups == 1 and steps[-1] == raster.channels * desc.src.dtype.size_bytes
-    return tuple(loops[:-1] if touch and desc.kernel[-1] > 1 else loops)
-
-
-def vector_cycles(desc: ConvolutionForward, engine: Engine) -> float:
-    """What direct convolution is expected to take with vectors, in the formats that it likes best; those of bf16 count
-    as multiplies of f32."""
+def vector_cycles(desc: Desc, engine: Engine, parts: direct.Parts[Desc]) -> float:
+    """Of the parts, with vectors, in the formats that they like best; those of bf16 count as multiplies of f32."""
     types = types_of(desc)
     formats = {name: any_format(tensor) for name, tensor in desc.tensors().items() if name != "bias"}
     try:
-        fit = fit_of(desc.with_formats(formats), level_of(types, engine), one_part)
+        fit = fit_of(desc.with_formats(formats), level_of(types, engine), parts)
     except Refused:
         return inf
     multiply = engine.tuning.products.bf16_cycles if types.sums == f32 else 1
     return desc.src.dims[0] * desc.groups * fit.cycles * multiply
-
-
-def winograd_cycles(desc: ConvolutionForward, engine: Engine) -> float:
-    """What Winograd's algorithm is expected to take, where it may be chosen."""
-    if desc.algorithm != Algorithm.convolution_auto:
-        return inf
-    demanded = replace(desc, algorithm=Algorithm.convolution_winograd)
-    try:
-        return winograd.fit(demanded, winograd.level_of(desc, engine), packs=False).choice.cycles
-    except Refused:
-        return inf

@@ -7,7 +7,7 @@ from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
-from asmdnn.primitives.deconvolution import direct, few_outputs, grouped
+from asmdnn.primitives.deconvolution import direct, few_outputs, grouped, tiles
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
 from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
@@ -18,8 +18,9 @@ def words(desc: DeconvolutionForward) -> Words:
 
 
 SCALED = tuple(map(with_scales, (grouped.plans, few_outputs.plans, direct.plans)))
+SINGLE = with_roundings(tiles.plans, scaling_weights(parts_of), *SCALED)
 PLANNERS = (
-    *with_float8(*with_widening(*with_roundings(scaling_weights(parts_of), *SCALED), channels=1)),
+    *with_float8(*with_widening(*SINGLE, channels=1)),
     of_numbers(parts_of, *SCALED),
 )
 KINDS = (

@@ -6,13 +6,14 @@ number of each.  So every s-th pixel of dst is a convolution of stride 1 with a 
 product with an inserted zero is computed, and each pixel is stored once.  A 2x2 kernel with stride 2 becomes four 1x1.
 """
 
+from collections.abc import Iterator
 from dataclasses import fields
 from itertools import accumulate, product
 from math import gcd
 
 from asmdnn.primitives.convolution.axis import Axis, AxisSteps, TransposedAxis
 from asmdnn.primitives.convolution.description import ConvolutionDesc
-from asmdnn.primitives.convolution.direct import make_geometry
+from asmdnn.primitives.convolution.direct import axes_of, make_geometry
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.records import replace
 
@@ -20,10 +21,21 @@ from asmdnn.records import replace
 def parts_of(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
     """The convolutions, that with most kernel positions first."""
     g = make_geometry(desc, src, dst)
-    parts = [part_of(g, places) for places in product(*(range(min(axis.s, axis.o)) for axis in g.axes))]
+    parts = [part_of(g, places) for places in places_of(g.axes)]
     parts.sort(key=lambda part: -part.positions)
     before = accumulate((part.positions for part in parts), initial=0)
     return [replace(part, positions_before=count).flattened() for part, count in zip(parts, before, strict=False)]
+
+
+def places_of(axes: tuple[Axis, ...]) -> Iterator[tuple[int, ...]]:
+    """All places of a pixel in a cell of strides."""
+    return product(*(range(min(axis.s, axis.o)) for axis in axes))
+
+
+def axes_of_parts(desc: ConvolutionDesc) -> list[tuple[Axis, ...]]:
+    """Those of all parts."""
+    axes = axes_of(desc)
+    return [tuple(map(axis_of_part, axes, places)) for places in places_of(axes)]
 
 
 def whole(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> ConvGeometry:

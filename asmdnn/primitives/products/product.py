@@ -5,7 +5,7 @@ dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
 
 from collections.abc import Mapping, Sequence
 
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, PieceLoop
 from asmdnn.isa.dot import F32, Types
 from asmdnn.planning.phase import NOTHING, View
 from asmdnn.primitives.products.matrices import Matrix, Panels
@@ -33,7 +33,7 @@ class Product:
     post_op_operands: tuple[Matrix, ...] = ()  # of binary post-ops, in the order of Chain.names
     types: Types = F32
     missing: int = 0  # elements of the last group of k
-    pieces: tuple[tuple[int, int], ...] = ()  # loops over so many parts of k, so far apart in src; outermost first
+    pieces: tuple[PieceLoop, ...] = ()  # over parts of k, where src or weights do not have all of it side by side
     adds_up: bool = False  # the bias is what src's shift adds, which a phase in front, or who packs weights, may write
 
     @property

@@ -106,7 +106,11 @@ def weight_at(spec: MatmulTile | OuterSpec, k: int, c: int) -> int:
     """Groups of k have a row each, in which the group of one column lies beside that of the next."""
     width, types = spec.panel_vectors * LANES[spec.isa], spec.types
     step, within = divmod(k, types.group)
-    at = step * spec.weights_row_bytes + c // width * spec.panel_bytes
+    pieces: list[int] = []
+    if isinstance(spec, MatmulTile) and spec.pieces:
+        numbers, step = piece_at(spec, step)
+        pieces = [i * loop.weights_bytes for i, loop in zip(numbers, spec.pieces, strict=True)]
+    at = step * spec.weights_row_bytes + c // width * spec.panel_bytes + sum(pieces)
     return at + types.weights.size_bytes * (types.group * (c % width) + within)
 
 
@@ -231,9 +235,16 @@ def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
 
 def src_at(spec: MatmulTile, step: int) -> int:
     """Where a group of k lies in a row of src: in one of its pieces."""
-    counts = [count for count, _ in spec.pieces]
+    at, within = piece_at(spec, step)
+    places = (i * loop.src_bytes for i, loop in zip(at, spec.pieces, strict=True))
+    return sum(places) + within * spec.src_depth_bytes
+
+
+def piece_at(spec: MatmulTile, step: int) -> tuple[list[int], int]:
+    """The numbers of a group's piece, in its loops, and that of the group in it."""
+    counts = [loop.count for loop in spec.pieces]
     *at, within = np.unravel_index(step, (*counts, -(-spec.depth // spec.types.group) // math.prod(counts)))
-    return int(sum(i * piece for i, (_, piece) in zip(at, spec.pieces, strict=True)) + within * spec.src_depth_bytes)
+    return [int(i) for i in at], int(within)
 
 
 def row_of_bias(spec: MatmulTile) -> int:
