@@ -84,12 +84,15 @@ def key_of(
     return digest.hexdigest()
 
 
-def key_with_seed(words: Callable[[], str | None], seed: Any) -> str | None:
-    """The key that `words` returns, for a network with such an input, whose name is a part of it."""
-    key = words()
-    if seed is None or key is None:
+def key_with(words: Callable[[], str | None], seed: Any, state: Any) -> str | None:
+    """The key that `words` returns, for a network with an input of this name, and outputs tied to inputs; None where
+    these are no names."""
+    key, ties = words(), [x for pair in items(state) for x in pair]
+    if key is None or (seed is None and state is None):
         return key
-    return hashlib.sha256(f"{key} seed {seed!r}".encode()).hexdigest() if isinstance(seed, str) else None
+    if not all(isinstance(name, str) for name in ties) or not isinstance(seed, str | None):
+        return None
+    return hashlib.sha256(f"{key} seed {seed!r} {ties}".encode()).hexdigest()
 
 
 def sums_beside(data: bytes, folder: Path | None) -> list[tuple[str, bytes]]:

@@ -11,7 +11,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
-from asmdnn.network.kept import find, keep, key_of, key_with_seed
+from asmdnn.network.kept import find, keep, key_of, key_with
 from asmdnn.network.kept_open import KeptOpenNetwork
 from asmdnn.network.kept_shapes import described
 from asmdnn.network.network import Network
@@ -66,10 +66,10 @@ def load_onnx(
     engine, allowed = engine_asking(engine, deterministic), precision_of(precision, keep_f32, io)
     limit = limit_of(max_error, feeds)
     known = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
-    words = partial(key_with_seed, known, seed)
+    words = partial(key_with, known, seed, state)
     read = partial(network_in, partial(model_of, path, shapes, state, seed), shapes, constants, engine, fallback)
     anew = partial(read, precision=allowed, limit=limit)
-    if state is not None or not (key := words()):
+    if not (key := words()):
         return anew()
     kept = kept_under(key, engine, fallback, partial(unchanged, path, lambda: words() == key), read, anew)
     return kept or keeping(anew(), key, fallback)
@@ -88,7 +88,7 @@ def kept_under(
     read: as network_in with a precision, anew: with all that it is made with; unchanged: looks at the model before."""
     if kept := find(key, engine.threads, fallback):
         again = partial(read, precision=kept.precision)
-        return Network(lambda: engine, kept, lambda: unchanged(again))
+        return Network(lambda: engine, kept, lambda: unchanged(again), states=kept.states.arrays())
     if found := described(key):
         return KeptOpenNetwork(*found, engine, key=key, fallback=fallback, read=lambda: unchanged(anew))
     return None
@@ -97,7 +97,8 @@ def kept_under(
 def keeping(net: Network, key: str, fallback: str | None) -> Network:
     """A network that was read, which is kept under a key once it has run; shapes are when they come again."""
     if isinstance(net, OpenNetwork):
-        net._keep_shapes_under(key, fallback)
+        if net._states is None:
+            net._keep_shapes_under(key, fallback)
     else:
         keep(key, net.planned())
     return net
@@ -195,4 +196,9 @@ def network_at(where: Path, threads: int, sha256: str) -> Network:
 
         return open_network(image, str(where), count, origin=(network_at, (where, threads, sha256)))
     found = saved(image, str(where), count)
-    return Network(partial(Engine, isa=found.runnable.isa, threads=count), found)  # type: ignore[arg-type]
+    return Network(
+        partial(Engine, isa=found.runnable.isa, threads=count),  # type: ignore[arg-type]
+        found,
+        origin=(network_at, (where, threads, sha256)),
+        states=found.states.arrays(),
+    )

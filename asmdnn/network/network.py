@@ -74,7 +74,8 @@ class Network(KeepsState):
             from asmdnn.network.pickling import found_in
 
         found = found_in(image, threads)
-        return Network(partial(Engine, isa=found.runnable.isa, threads=threads), found)  # type: ignore[arg-type]
+        engine = partial(Engine, isa=found.runnable.isa, threads=threads)  # type: ignore[arg-type]
+        return Network(engine, found, states=found.states.arrays())
 
     @property
     def is_native(self) -> bool:
@@ -214,8 +215,6 @@ class Network(KeepsState):
         with importing():
             from asmdnn.network.saving import write
 
-        if self._states is not None:
-            raise InvalidArguments("a network with state cannot be saved: pickle it, or save its model")
         self._native("saved")
         write(path, self._source)
 

@@ -155,7 +155,7 @@ class OpenNetwork(Network):
             from asmdnn.network.saving_shapes import write
 
         if self._states is not None:
-            raise InvalidArguments("a network with state cannot be saved: pickle it, or save its model")
+            raise InvalidArguments("a network with state and open dims cannot be saved: fix them, or pickle it")
         if shape is not None:
             self.at(shape).save(path)
             return

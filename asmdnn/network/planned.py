@@ -48,6 +48,11 @@ class NetworkPlan:
         return sum(segment.kept_bytes for segment in self.segments if isinstance(segment, CompiledSegment))
 
     @property
+    def rooms(self) -> dict[str, tuple[int, ...]]:
+        """The dims of states."""
+        return {state.name: self.graph.shape(state.name) for state in self.model.states}
+
+    @property
     def any_batch(self) -> bool:
         """Whether every node is native, and every primitive's plan is that of deterministic="batch"."""
         try:

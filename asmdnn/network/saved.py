@@ -14,6 +14,7 @@ from asmdnn.jit.image_file import Image, refusal
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import Runnable
 from asmdnn.network.saved_parts import PackedCall, PartReader, declared
+from asmdnn.network.saved_states import SavedStates
 from asmdnn.network.storage import Precision, precision_read
 from asmdnn.network.words import borders_of
 from asmdnn.planning.decoded import require
@@ -23,9 +24,9 @@ from asmdnn.version import __version__
 
 WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
     "generators/context.py", "generators/executor.py", "network/arena.py", "network/running.py", "network/saved.py",
-    "network/saved_parts.py", "network/node_text.py", "network/words.py",
-    "planning/codec.py", "planning/phase.py", "planning/phases.py", "planning/splitting.py", "runtime/context.py",
-    "runtime/buffers.py", "runtime/execution.py",
+    "network/saved_parts.py", "network/saved_states.py", "network/states.py", "network/node_text.py",
+    "network/words.py", "planning/codec.py", "planning/phase.py", "planning/phases.py", "planning/splitting.py",
+    "runtime/context.py", "runtime/buffers.py", "runtime/execution.py",
 )  # fmt: skip
 
 
@@ -39,6 +40,7 @@ class PackedNetwork:
     explanation: str
     image: Image
     precision: Precision
+    states: SavedStates
 
     @property
     def kept_bytes(self) -> int:
@@ -96,10 +98,25 @@ def read(image: Image, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> Pa
         dims = reader.there[result][0] if isinstance(result, str) else np.shape(result)
         require(dims == outputs[name][0], f"output {name} is not made")
     require(results.keys() == outputs.keys() and type(text["title"]) is str, "no results")
+    reader.states.check_made(reader.made, reader.there)
     borders = borders_of(text["borders"])
     require(borders.keys() <= outputs.keys(), "borders of no outputs")
-    runnable = Runnable(text["title"], text["isa"], inputs, outputs, results=results, parts=parts, borders=borders)
+    runnable = Runnable(
+        title=text["title"],
+        isa=text["isa"],
+        inputs=inputs,
+        outputs=outputs,
+        results=results,
+        parts=parts,
+        states=reader.states.writes,
+        borders=borders,
+    )
     require(type(text["explanation"]) is str, "no explanation")
     return PackedNetwork(
-        runnable, tuple(reader.natives), text["explanation"], image=image, precision=precision_read(text["precision"])
+        runnable=runnable,
+        natives=tuple(reader.natives),
+        explanation=text["explanation"],
+        image=image,
+        precision=precision_read(text["precision"]),
+        states=reader.states,
     )

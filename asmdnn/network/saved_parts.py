@@ -18,11 +18,12 @@ from asmdnn.jit.image_file import Image
 from asmdnn.jit.kernels import Fetched
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
-from asmdnn.network.joined import JoinedPlan
+from asmdnn.network.joined import JoinedPlan, StateTensors
 from asmdnn.network.limits import Limit
 from asmdnn.network.passing import is_index_type, passed_type, type_named
 from asmdnn.network.pieces import NetworkPieces
 from asmdnn.network.running import WEIGHTS, NativePart, NetworkPart, Runner, SegmentInterface, result_name
+from asmdnn.network.saved_states import lies_in, states_read
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
@@ -79,11 +80,15 @@ class PackedCall:
     def check(self) -> None:
         """Prove what Compiled.check() proves.  Raises PlanError."""
         self.joined.plan.check()
+        with importing():
+            from asmdnn.network.state_proof import check_states
+        check_states(self.joined)
         check_layout(self.joined, self.layout, self.plan)
 
 
 class PartReader:
-    """Reads the parts of an image in order.  there: dims and types of arrays that are there before the next one."""
+    """Reads the parts of an image in order.  there: dims and types of arrays that are there before the next one.
+    made: those that kernels make."""
 
     def __init__(self, image: Image, inputs: Types, threads: int, pieces: NetworkPieces) -> None:
         self._image, self._threads, self._pieces = image, threads, pieces
@@ -91,7 +96,9 @@ class PartReader:
         self._arrays = [array_at(image.sections["arrays"], *place) for place in image.text["arrays"]]
         self._kernels = [kernel_read(kernel, isa_of(self._isa).features) for kernel in image.text["kernels"]]
         self._codes = [code_at(image.sections["code"], *kernel["code"]) for kernel in image.text["kernels"]]
-        self.there = dict(inputs)
+        self.states = states_read(image.text["states"], self.array, inputs)
+        self.there = dict(inputs) | self.states.inputs()
+        self.made, self._windows = set[str](), self.states.windows()
         self.natives = list[PackedCall]()
 
     def array(self, number: Any) -> Array:
@@ -119,7 +126,9 @@ class PartReader:
         (*specs, _) = kernels
         own = plan_of(text["plan"], lambda number: integers(self.array(number)), specs)
         check_decoded(own)
-        joined = JoinedPlan(own, (), tuple(text["layout"]["weights"]))
+        states = tuple(StateTensors(*names) for names in text["states"])
+        require(all(isinstance(name, str) for each in states for name in each), "states that are none")
+        joined = JoinedPlan(own, (), tuple(text["layout"]["weights"]), states)
         layout = layout_read(own, text["layout"], len(weights))
         plan = placed_plan(joined, layout)
         known = dict(zip(specs, text["kernels"], strict=False))
@@ -134,6 +143,7 @@ class PartReader:
         ends = self.ends(text, plan)
         self.natives.append(PackedCall(joined, layout, plan, weights))
         self.there |= ends.makes
+        self.made |= ends.makes.keys()
         return NativePart(self._isa, ends, runner)
 
     def ends(self, text: dict[str, Any], plan: Plan) -> SegmentInterface:
@@ -144,12 +154,15 @@ class PartReader:
         require(checked.keys() <= makes.keys() and limits.keys() <= {*ends.reads}, "indices that nobody makes")
         passed = {**{name: self.there[name] for name in ends.reads}, **{result_name(x): makes[x] for x in makes}}
         require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
+        windows = {result_name(name): window for name, window in self._windows.items()}
         for name, (dims, dtype) in passed.items():
             desc, is_index = plan.tensors[name], name in ends.reads and is_index_type(dtype)
+            room, dtype = windows.get(name, (None, dtype))
             wanted = s32 if is_index else passed_type(dtype)
             fits = desc.dims == (dims or (1,)) and desc.dtype is wanted and not desc.inner_blocks
             size = max(dtype.itemsize, wanted.size_bytes)  # truths are passed as f32
-            require(fits and desc.size_bytes <= size * prod(dims), f"{name} is not what is passed")
+            inside = lies_in(desc, dims, room) if room else desc.size_bytes <= size * prod(dims)
+            require(fits and inside, f"{name} is not what is passed")
         return ends
 
     def of_nodes(self, text: dict[str, Any]) -> NetworkPart:

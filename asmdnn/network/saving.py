@@ -13,6 +13,7 @@ from asmdnn.network.graph import Array
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.running import NativePart, Runner
 from asmdnn.network.saved import PackedNetwork, versions
+from asmdnn.network.saved_states import states_text
 from asmdnn.network.saving_parts import PartWriter, Shelf, Text, declared_text
 from asmdnn.network.storage import precision_text
 from asmdnn.network.words import borders_text
@@ -119,6 +120,7 @@ def text_of(source: NetworkPlan, writer: PartWriter, parts: list[Text], explaine
         "outputs": declared_text(runnable.outputs),
         "borders": borders_text(runnable.borders),
         "results": {name: x if isinstance(x, str) else writer.array(x) for name, x in runnable.results.items()},
+        "states": states_text(runnable.states, source.rooms, writer.array),
         "parts": parts,
         "kernels": writer.kernels,
         "arrays": writer.arrays,

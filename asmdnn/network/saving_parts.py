@@ -77,6 +77,7 @@ class PartWriter:
             "limits": dict(ends.limits),
             "checked": dict(ends.checked),
             "plan": plan_text(segment.joined.plan, self.array),
+            "states": [list(each) for each in segment.joined.states],
             "layout": {"arena": dict(layout.arena), "arena_bytes": layout.arena_bytes, "weights": dict(layout.weights)},
         }
 
