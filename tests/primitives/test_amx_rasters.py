@@ -191,6 +191,25 @@ def test_zero_points_of_src(text: str) -> None:
     assert np.array_equal(memories["dst"].numpy(), sums_of(case.problem, data["src"] - 9, data["weights"]))
 
 
+@EMULATED
+@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("deconvolution", [False, True])
+def test_images_one_by_one(threads: int, deconvolution: bool) -> None:
+    """Where the copies of all leave L2: each thread has one of its own; the same numbers, and tensors of post-ops."""
+    post_ops = [dnn.Binary("add", dnn.MemoryDesc(dims, dnn.s32, "abcd")) for dims in ((5, 40, 6, 6), (1, 40, 1, 1))]
+    form = TypedDeconv if deconvolution else TypedConv
+    case = form("mb5ic64ih6oc40oh6kh3ph1", U8, dnn.s32, attr=dnn.Attr(post_ops))
+    engine = dnn.Engine(isa=ISA, threads=threads, l2_bytes=16 << 10, machine="zen3", tuning=DEAR_CALLS)
+    pd, data, random = proved_desc(case.desc(), case.attr, engine), case.data(), np.random.default_rng(3)
+    assert "direct+raster+amx" in pd.implementation, pd.refusals
+    assert bool(pd.plan.per_part) is (threads != 4)  # whose second turn would have one image
+    wanted = sums_of(case.problem, data["src"], data["weights"]) + by_channel(case.problem, data["bias"])
+    for number, op in enumerate(post_ops):
+        data[f"binary_{number}"] = random.integers(-9, 9, op.src1.dims)
+        wanted = wanted + data[f"binary_{number}"]
+    assert np.array_equal(computed(pd, data, emulated=True), wanted)
+
+
 @pytest.mark.parametrize(
     ("text", "words", "fields"),
     [

@@ -8,7 +8,7 @@ timed it is the fastest but for bf16 at 7x7 (docs/low-precision.md).  A deconvol
 (deconvolution/parts.py), which read some positions of the kernel from the end on, and write every s-th pixel of dst.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 
 from asmdnn.generators.dot.matmul_shape import RESULTS
@@ -20,10 +20,11 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.steps import add_each, steps_of
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import direct
-from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
+from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
 from asmdnn.primitives.convolution.direct import channels_of_dst, fit_of, scaled_dims
 from asmdnn.primitives.convolution.multiplied import check_stored, level_of, types_of
 from asmdnn.primitives.convolution.raster import Parts, Raster, add_raster, raster_of
@@ -42,9 +43,10 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.starts import add_start
 from asmdnn.primitives.products.strategies import add_amx
 from asmdnn.primitives.products.target import Epilogue, Target, target_of
-from asmdnn.records import replace
+from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm, f32, s32
 
+BUSY = 0.75  # of threads' turns have an image, at least, where images are taken one by one
 Others = Callable[[Desc, Engine], dict[str, float]]
 
 
@@ -92,26 +94,17 @@ def panels_desc(desc: Desc, engine: Engine) -> MemoryDesc:
 def planned(passed: Desc, attr: Attr, engine: Engine, parts: Parts) -> Plan:
     """Raises Refused."""
     check(passed)
-    types = types_of(passed)
     desc = passed.with_formats({"weights": panels_desc(passed, engine), "dst": channels_last(passed.dst)})
-    sums, bias = types.sums, channels_of_dst(desc)
+    sums, bias = types_of(passed).sums, channels_of_dst(desc)
     chain = chain_of(attr, passed.tensors(), scaled_dims(desc), bias, sums, sums == s32 and len(parts) == 1)
     operands = chain.operands(passed.dst, RESULTS)
     read = {operand: channels_last(tensor) for operand, tensor in operands.items()}
-    target = target_of(engine, Epilogue(chain), types, tiled=True)
-    assembly, raster = Assembly(engine.tuning, engine.isa), raster_of(desc, parts)
+    target = target_of(engine, Epilogue(chain), types_of(passed), tiled=True)
+    assembly = Assembly(engine.tuning, engine.isa)
     assembly.add((), "direct")
-    start = add_sums(assembly, desc, raster, engine) if "src" in dict(attr.zero_points) else None
-    add_raster(assembly, desc.src, raster)
-    for number, axes in enumerate(parts):
-        p = product_of(desc, raster, axes)
-        if bias is not None and not chain.adds_bias:
-            start = pixels("bias", bias, desc, axes)
-        matrices = tuple(pixels(name, tensor, desc, axes) for name, tensor in read.items())
-        done, p = len(assembly.phases), replace(p, bias=start, post_op_operands=matrices)
-        add_product(assembly, p, target)
-        if number:
-            assembly.phases[done] = replace(assembly.phases[done], independent=True)
+    start = add_sums(assembly, desc, raster_of(desc, parts), engine) if "src" in dict(attr.zero_points) else None
+    biased = None if chain.adds_bias else bias
+    p = add_images(assembly, RasterJob(desc, parts, read, start, biased, target), engine)
     numbers = zero_points_of(attr)
     return finished(
         Job(
@@ -126,12 +119,66 @@ def planned(passed: Desc, attr: Attr, engine: Engine, parts: Parts) -> Plan:
     )
 
 
-def add_product(assembly: Assembly, p: Product, target: Target) -> None:
-    """Raises Refused where vectors are expected to be faster."""
-    prepared = prepare(assembly, p, target)
-    assert prepared.product is not None and not prepared.after, "dst has elements, and its channels are dense"
-    check_amx(prepared.product, target)
-    add_amx(assembly, prepared.product, target)
+@dataclass(frozen=True, slots=True)
+class RasterJob:
+    """desc: with formats of kernels.  read: what post-ops read.  start: of sums; bias: as a tensor that broadcasts to
+    dst, if sums start from it."""
+
+    desc: ConvolutionDesc
+    parts: Parts
+    read: Mapping[str, MemoryDesc]
+    start: Matrix | None
+    bias: MemoryDesc | None
+    target: Target
+
+    def of_one_image(self) -> "RasterJob":
+        """The same for the first image alone."""
+        desc = self.desc.with_formats({name: first_image(getattr(self.desc, name)) for name in ("src", "dst")})
+        return replace(self, desc=desc, read={name: first_image(tensor) for name, tensor in self.read.items()})
+
+    def image_bytes(self) -> dict[str, tuple[int, ...]]:
+        """From an image to the next one, of tensors that have several."""
+        tensors = {"src": self.desc.src, "dst": self.desc.dst, **self.read}
+        return {name: (x.strides_bytes[0],) for name, x in tensors.items() if x.dims[0] > 1}
+
+
+def first_image(tensor: MemoryDesc) -> MemoryDesc:
+    return tensor.submemory((1, *tensor.dims[1:]), (0,) * tensor.ndims)
+
+
+def add_images(assembly: Assembly, job: RasterJob, engine: Engine) -> Product:
+    """All images at once; or one after the other, each on one thread, where their copies together would leave L2.
+    Returns the product of the last part."""
+    images, raster = job.desc.src.dims[0], raster_of(job.desc, job.parts)
+    turns = -(-images // engine.threads)
+    are_near = raster.image_bytes <= engine.l2_bytes < images * raster.image_bytes
+    if raster.copy is None or not are_near or images < BUSY * turns * engine.threads:
+        return add_products(assembly, job, raster)
+    one, single = Assembly(engine.tuning, engine.isa), job.of_one_image()
+    p = add_products(one, single, raster_of(single.desc, single.parts))
+    places = {name: f"{name} of an image" for name in one.scratch}
+    own = {places[name]: size for name, size in one.scratch.items()}
+    add_each(assembly, steps_of(one.plan(one.name, {}, ()), places), job.image_bytes(), (images,), own)
+    assembly.add((), *one.words)
+    assembly.constants |= one.constants
+    return p
+
+
+def add_products(assembly: Assembly, job: RasterJob, raster: Raster) -> Product:
+    """The copy of src, if there is one, and the products of all parts, the last of which is returned.  Raises Refused
+    where vectors are expected to be faster."""
+    add_raster(assembly, job.desc.src, raster)
+    for number, axes in enumerate(job.parts):
+        bias = job.start if job.bias is None else pixels("bias", job.bias, job.desc, axes)
+        operands = tuple(pixels(name, tensor, job.desc, axes) for name, tensor in job.read.items())
+        p = replace(product_of(job.desc, raster, axes), bias=bias, post_op_operands=operands)
+        prepared, done = prepare(assembly, p, job.target), len(assembly.phases)
+        assert prepared.product is not None and not prepared.after, "dst has elements, and its channels are dense"
+        check_amx(prepared.product, job.target)
+        add_amx(assembly, prepared.product, job.target)
+        if number:
+            assembly.phases[done] = replace(assembly.phases[done], independent=True)
+    return p
 
 
 def add_sums(assembly: Assembly, desc: Desc, raster: Raster, engine: Engine) -> Matrix:
