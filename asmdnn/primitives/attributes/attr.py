@@ -100,7 +100,7 @@ class Attr:
     denormals: "flush", subnormal numbers count as zeros, as operands and as results; "keep", they are computed with,
     which may be slow; None: convolutions and products flush, all others keep.  Copies keep bits in any case.
     fpmath_mode: what f32 may be rounded to before it is multiplied in convolutions and products: "strict", nothing;
-    "bf16", "f16" or "any" of both; "tf32" and "bf16x3" (three products of bf16) are computed as f32.  It is a
+    "bf16", "f16" or "any" of both; "bf16x3", the sum of two bf16, by tiles of AMX; "tf32" is computed as f32.  It is a
     permission: f32 stays where it is expected to be as fast.  Weights that are `any` may become of the smaller type.
     accumulation_mode: what products are summed in: "strict", "relaxed" or "any", f32, and s32 of integers; "f32", "s32"
     or "f16" ask for that type, and are refused where sums have another one.

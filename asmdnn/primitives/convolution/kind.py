@@ -20,6 +20,7 @@ from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.widening import with_widening
+from asmdnn.primitives.products.plan import with_thrice
 from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 
@@ -44,10 +45,12 @@ def words(desc: ConvolutionForward) -> Words:
 BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
 DIRECT = (grouped.plans, few_inputs.plans, few_outputs.plans, reordered.plan_words, direct.plan, *BETWEEN)
 SINGLE = with_widening(
-    *with_roundings(
-        *map(winograd.unless_demanded, (pointwise_tiles.plans, raster_tiles.plans)),
-        *map(with_scales, winograd.PLANNERS),
-        *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
+    *with_thrice(
+        *with_roundings(
+            *map(winograd.unless_demanded, (pointwise_tiles.plans, raster_tiles.plans)),
+            *map(with_scales, winograd.PLANNERS),
+            *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
+        )
     ),
     channels=1,
 )

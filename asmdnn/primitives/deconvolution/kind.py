@@ -10,6 +10,7 @@ from asmdnn.primitives.core.widening import with_widening
 from asmdnn.primitives.deconvolution import direct, few_outputs, grouped, tiles
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
+from asmdnn.primitives.products.plan import with_thrice
 from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 
@@ -18,7 +19,7 @@ def words(desc: DeconvolutionForward) -> Words:
 
 
 SCALED = tuple(map(with_scales, (grouped.plans, few_outputs.plans, direct.plans)))
-SINGLE = with_roundings(tiles.plans, scaling_weights(parts_of), *SCALED)
+SINGLE = with_thrice(*with_roundings(tiles.plans, scaling_weights(parts_of), *SCALED))
 PLANNERS = (
     *with_float8(*with_widening(*SINGLE, channels=1)),
     of_numbers(parts_of, *SCALED),

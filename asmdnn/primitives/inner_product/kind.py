@@ -11,6 +11,7 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.products.candidates import candidates_of
+from asmdnn.primitives.products.plan import with_thrice
 from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 
@@ -34,7 +35,7 @@ def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Word
 
 
 FORWARD_PLANNERS = with_float8(
-    *with_widening(*with_roundings(tiles.plan_forward, weights_alone=True), packs_blocks=True)
+    *with_widening(*with_thrice(*with_roundings(tiles.plan_forward, weights_alone=True)), packs_blocks=True)
 )
 KINDS = (
     Kind(

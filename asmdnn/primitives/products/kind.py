@@ -15,6 +15,7 @@ from asmdnn.primitives.products import gemm, matmul_tiles
 from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.products.plan import with_thrice
 from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
 
 BETAS = {"zero": "0", "one": "1", "any": "any"}
@@ -48,7 +49,8 @@ def of_numbers(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
         yield from plans(desc, attr, engine)
 
 
-MATMUL_PLANNERS = with_float8(*with_widening(*with_roundings(matmul_tiles.plan, weights_alone=True), packs_blocks=True))
+ROUNDED = with_thrice(*with_roundings(matmul_tiles.plan, weights_alone=True), depths=(-1, -2))
+MATMUL_PLANNERS = with_float8(*with_widening(*ROUNDED, packs_blocks=True))
 KINDS = (
     Kind(
         MatMul, (*MATMUL_PLANNERS, weight_only, of_numbers), matmul_words, candidates=candidates_of(matmul_tiles.plan),

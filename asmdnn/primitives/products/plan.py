@@ -5,7 +5,9 @@ The words of an implementation's name say what the plan does: `pack_src`, `pack_
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
+from asmdnn.forking import importing
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
@@ -13,12 +15,33 @@ from asmdnn.planning.phase import flushing
 from asmdnn.planning.phases import may_be_overwritten
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.implementation import Answer, Planner
 from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.strategies import STRATEGIES, TILE_STRATEGIES, Strategy, first_strategy
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import dataclass
+from asmdnn.types import f32
+
+THRICE: Final = "bf16x3"  # the mode of attributes
+
+
+def with_thrice(*planners: Planner[Any], depths: tuple[int, int] = (1, 1)) -> tuple[Planner[Any], ...]:
+    """The planners, and in front of them one that makes three products of fewer bits, where attributes ask for that.
+
+    depths: the dims of src and of weights that are summed over."""
+
+    def thrice(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+        if attr.fpmath_mode == THRICE and desc.src.dtype == desc.weights.dtype == f32:
+            with importing():
+                from asmdnn.primitives.products.thrice import answers  # which few processes ask for
+
+            yield from answers(planners, depths, desc, attr, engine)
+
+    return thrice, *planners
 
 
 def nothing_after(assembly: Assembly) -> None:

@@ -3,7 +3,8 @@
     mode             src and weights become
     bf16, any        bf16 both, where a level multiplies them (VDPBF16PS)
     bf16, f16, any   f32 and bf16 or f16, for few rows of a product, which wait for the weights
-    tf32, bf16x3     f32: they promise no less, and nothing here is faster
+    bf16x3           sums of two bf16 (products/thrice.py)
+    tf32             f32: it promises no less, and nothing here is faster
 
 Weights that are `any` are packed in the smaller type, once; others are packed in every call, and so is src.  Sums,
 bias, post-ops and dst stay f32.
@@ -50,10 +51,8 @@ ROUNDINGS: Final[Mapping[str, tuple[RoundedFactors, ...]]] = MappingProxyType(
         "bf16": (BOTH_BF16, RoundedFactors(f32, bf16)),
         "f16": (RoundedFactors(f32, f16),),
         "any": (BOTH_BF16, RoundedFactors(f32, f16)),
-        "bf16x3": (),
     }
 )
-SLOWER: Final = "three products of bf16 take longer than one of f32 by vectors, and by tiles of AMX are not built"
 
 
 def with_roundings(*planners: Planner[Any], weights_alone: bool = False) -> tuple[Planner[Any], ...]:
@@ -65,9 +64,6 @@ def with_roundings(*planners: Planner[Any], weights_alone: bool = False) -> tupl
     def rounded(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         allowed = ROUNDINGS.get(attr.fpmath_mode)
         if allowed is None or desc.src.dtype != f32 or desc.weights.dtype not in UPPER_FLOATS:
-            return
-        if attr.fpmath_mode == "bf16x3":
-            yield Refusal(f"bf16x3:{f32_level(engine.isa)}", SLOWER)
             return
         exact = next((x for x in try_all(planners, desc, attr.strict, engine) if isinstance(x, Plan)), None)
         for rounding in allowed:
