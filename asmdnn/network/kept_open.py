@@ -8,6 +8,7 @@ from asmdnn.network.dims import OpenDims, Shapes
 from asmdnn.network.graph import Model
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.states import StateArrays
 from asmdnn.primitives.core.engine import Engine
 
 
@@ -15,9 +16,17 @@ class KeptOpenNetwork(OpenNetwork):
     """As the OpenNetwork that `read` returns.  key: what its shapes are kept under; fallback: that of `load_onnx`."""
 
     def __init__(
-        self, title: str, dims: OpenDims, engine: Engine, *, key: str, fallback: str | None, read: Callable[[], Network]
+        self,
+        title: str,
+        dims: OpenDims,
+        states: StateArrays | None,
+        engine: Engine,
+        *,
+        key: str,
+        fallback: str | None,
+        read: Callable[[], Network],
     ) -> None:
-        super().__init__(object(), dims, engine, title=title, make=self._planned_at, origin=None)
+        super().__init__(object(), dims, engine, title=title, make=self._planned_at, origin=None, states=states)
         self._read = read
         self._keep_shapes_under(key, fallback)
 
@@ -36,4 +45,6 @@ class KeptOpenNetwork(OpenNetwork):
         return self._whole.origin
 
     def _planned_at(self, asked: Shapes) -> Network:
-        return self._whole._make(asked)
+        found = self._whole._make(asked)
+        found._states = self._states
+        return found

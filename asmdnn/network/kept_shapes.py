@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
+from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.image_file import Image
 from asmdnn.network.arrays import Array
@@ -16,6 +17,9 @@ from asmdnn.network.dims import OpenDims, open_read, open_text
 from asmdnn.network.kept import find, put, store
 from asmdnn.network.pieces import SharedKernels, proved
 from asmdnn.network.saved import PackedNetwork, versions
+from asmdnn.network.saved_parts import array_at
+from asmdnn.network.saved_states import at_first_read, at_first_text
+from asmdnn.network.states import StateArrays
 from asmdnn.runtime.byte_sums import byte_sum
 
 if TYPE_CHECKING:
@@ -60,9 +64,12 @@ class SharedPieces(SharedKernels):
 class KeptShapes:
     """Of one open network.  key: what is kept of it lies under, without dims; threads: what it is planned for;
     fallback: whether nodes may be in numpy; title, dims: what is written down of it, so that its model need not be
-    read."""
+    read; states: what all shapes share."""
 
-    def __init__(self, key: str, threads: int, fallback: str | None, title: str, dims: OpenDims) -> None:
+    def __init__(
+        self, key: str, threads: int, fallback: str | None, title: str, dims: OpenDims, states: StateArrays | None
+    ) -> None:
+        self._states = states
         self._key, self._threads, self._fallback, self._pieces = key, threads, fallback, SharedPieces()
         self._title, self._dims, self._is_described = title, dims, False
 
@@ -71,7 +78,8 @@ class KeptShapes:
 
     def find(self, dims: Dims) -> PackedNetwork | None:
         """What is kept of a shape."""
-        return find(self.key_of(dims), self._threads, self._fallback, self._pieces)
+        found = find(self.key_of(dims), self._threads, self._fallback, self._pieces)
+        return found if found and found.states.are(self._states) else None
 
     def put(self, dims: Dims, network: "Network") -> bool:
         """Store a shape that was planned and has run.  Returns whether there is nothing left to be done."""
@@ -82,19 +90,25 @@ class KeptShapes:
         runners = [part.runner for part in natives]
         put(self.key_of(dims), plan, runners, [self._pieces.put(runner.weights) for runner in runners])
         if not self._is_described and (kept := store()):
-            text = {**versions(), "key": self._key, "title": self._title, **open_text(self._dims)}
-            kept.put_image(self._key, image_file.pieces_of(text, {}))
+            with importing():
+                from asmdnn.network.saving_parts import PartWriter
+
+            writer = PartWriter()
+            own = {"states": at_first_text(self._states, writer.array), "arrays": writer.arrays}
+            text = {**versions(), "key": self._key, "title": self._title, **open_text(self._dims), **own}
+            kept.put_image(self._key, image_file.pieces_of(text, {"arrays": writer.shelf.pieces}))
             self._is_described = True
         return True
 
 
-def described(key: str) -> tuple[str, OpenDims] | None:
-    """Title and inputs of an open network of which shapes are kept under a key."""
+def described(key: str) -> tuple[str, OpenDims, StateArrays | None] | None:
+    """Title, inputs and states of an open network of which shapes are kept under a key."""
     kept = store()
     image = kept.get_image(key) if kept else None
     if image is None or any(image.text.get(name) != mine for name, mine in versions().items()):
         return None
     try:
-        return str(image.text["title"]), open_read(image.text)
+        arrays = [array_at(image.sections["arrays"], *place) for place in image.text["arrays"]]
+        return str(image.text["title"]), open_read(image.text), at_first_read(image.text["states"], arrays.__getitem__)
     except Exception:  # a network of fixed dims, or nonsense
         return None

@@ -97,8 +97,7 @@ def kept_under(
 def keeping(net: Network, key: str, fallback: str | None) -> Network:
     """A network that was read, which is kept under a key once it has run; shapes are when they come again."""
     if isinstance(net, OpenNetwork):
-        if net._states is None:
-            net._keep_shapes_under(key, fallback)
+        net._keep_shapes_under(key, fallback)
     else:
         keep(key, net.planned())
     return net

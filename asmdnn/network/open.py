@@ -74,7 +74,8 @@ class OpenNetwork(Network):
 
     def _keep_shapes_under(self, key: str | None, fallback: str | None) -> None:
         """Have shapes that come again kept in the cache on disk, under a key of the model and what it is made with."""
-        kept = self._kept = KeptShapes(key, self.engine.threads, fallback, self._title, self._dims) if key else None
+        own = self._title, self._dims, self._states
+        kept = self._kept = KeptShapes(key, self.engine.threads, fallback, *own) if key else None
         if kept is not None:
             for held in self._entries():  # by calibration
                 held.store = partial(kept.put, dict(zip(self._open, held.key, strict=True)))
@@ -154,8 +155,6 @@ class OpenNetwork(Network):
         with importing():
             from asmdnn.network.saving_shapes import write
 
-        if self._states is not None:
-            raise InvalidArguments("a network with state and open dims cannot be saved: fix them, or pickle it")
         if shape is not None:
             self.at(shape).save(path)
             return
@@ -168,6 +167,7 @@ class OpenNetwork(Network):
             self._title,
             self._dims,
             [(dict(zip(self._open, key, strict=True)), network._source) for key, network in held.items()],
+            self._states,
         )
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
@@ -274,5 +274,6 @@ class OpenNetwork(Network):
         if kept is None:
             return HeldNetwork(key, self._make(shapes))
         if found := kept.find(shapes):
-            return HeldNetwork(key, Network(lambda: self.engine, found, lambda: self._make(shapes)))
+            network = Network(lambda: self.engine, found, lambda: self._make(shapes), states=self._states)
+            return HeldNetwork(key, network)
         return HeldNetwork(key, self._make(shapes), partial(kept.put, shapes))

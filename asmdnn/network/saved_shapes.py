@@ -17,6 +17,8 @@ from asmdnn.network.network import Network, Origin
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.pieces import SharedKernels
 from asmdnn.network.saved import check_versions, saved
+from asmdnn.network.saved_parts import array_at
+from asmdnn.network.saved_states import at_first_read
 from asmdnn.planning.decoded import require
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
@@ -28,6 +30,8 @@ class PackedShapes(SharedKernels):
     def __init__(self, image: Image, name: str, threads: int) -> None:
         super().__init__()
         self._image, self._name, self._threads = image, name, threads
+        arrays = [array_at(image.sections["arrays"], *place) for place in image.text["arrays"]]
+        self.states = at_first_read(image.text["states"], arrays.__getitem__)
         self._numbers = {key_of(shapes_of(each["dims"])): i for i, each in enumerate(image.text["shapes"])}
 
     @property
@@ -48,7 +52,10 @@ class PackedShapes(SharedKernels):
             way_out = "prepare that one, too, and save the network again"
             raise InvalidArguments(f"the pack {self._name!r} {known}, and none for {said(asked)}: {way_out}")
         found = saved(self._part(number), self._name, self._threads, self)
-        return Network(partial(Engine, isa=found.runnable.isa, threads=self._threads), found)  # type: ignore[arg-type]
+        if not found.states.are(self.states):
+            raise nonsense(self._name, ValueError("states of one shape alone"))
+        engine = partial(Engine, isa=found.runnable.isa, threads=self._threads)  # type: ignore[arg-type]
+        return Network(engine, found, states=self.states)
 
     def _part(self, number: int) -> Image:
         whole = self._image
@@ -93,7 +100,9 @@ def open_network(image: Image, name: str, threads: int, origin: Origin | None = 
         raise nonsense(name, error) from None
     require_executable(text["isa"])
     engine = Engine(isa=text["isa"], threads=threads)
-    return OpenPackedNetwork(shapes, dims, engine, title=text["title"], make=shapes.at, origin=origin)
+    return OpenPackedNetwork(
+        shapes, dims, engine, title=text["title"], make=shapes.at, origin=origin, states=shapes.states
+    )
 
 
 def nonsense(name: str, error: Exception) -> InvalidArguments:

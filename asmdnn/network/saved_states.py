@@ -27,6 +27,11 @@ class SavedStates:
         """As they are at first; None if there are none."""
         return StateArrays([write.state for write in self.writes], self.rooms) if self.writes else None
 
+    def are(self, states: StateArrays | None) -> bool:
+        """Whether they are those of an open network, which all of its shapes share."""
+        own = {name: (array.shape, array.dtype) for name, array in (states or {}).items()}
+        return own == {x.state.name: (self.rooms[x.state.name], x.state.initial.dtype) for x in self.writes}
+
     def inputs(self) -> dict[str, tuple[Dims, np.dtype[Any]]]:
         """The values that states are read as."""
         every = ((write.state, (self.rooms[write.state.name], write.state.initial.dtype)) for write in self.writes)
@@ -75,6 +80,21 @@ def states_read(text: Any, array: Callable[[Any], Array], inputs: Types) -> Save
     for name, data in initial.items():
         require(data.dtype.name in TYPES and data.shape in ((), rooms[name]), "no initial data")
     return SavedStates(tuple(write_read(each, initial, array, known) for each in text), rooms)
+
+
+def at_first_text(states: StateArrays | None, put: Callable[[Array], int]) -> list[dict[str, Any]]:
+    """Of the states that all shapes of an open network share."""
+    every = states.states if states else ()
+    return [
+        {"name": x.name, "room": states[x.name].shape, "initial": put(x.initial), "now": x.now}  # type: ignore[index]
+        for x in every
+    ]
+
+
+def at_first_read(text: Any, array: Callable[[Any], Array]) -> StateArrays | None:
+    """Raises anything where the text is nonsense."""
+    every = [{**each, "written": "", "at": 0, "value": "", "dims": each["room"]} for each in text]
+    return states_read(every, array, {}).arrays()
 
 
 def room_read(text: Mapping[str, Any]) -> Dims:

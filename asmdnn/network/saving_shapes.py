@@ -12,19 +12,29 @@ from asmdnn.network.dims import OpenDims, Shapes, open_text
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.saved import PackedNetwork, versions
 from asmdnn.network.saved_parts import code_at
+from asmdnn.network.saved_states import at_first_text
 from asmdnn.network.saving import Sections, path_of, written
-from asmdnn.network.saving_parts import Shelf, Text
+from asmdnn.network.saving_parts import PartWriter, Shelf, Text
+from asmdnn.network.states import StateArrays
 
 Source = NetworkPlan | PackedNetwork
 
 
-def write(path: str | PathLike[str], title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]]) -> None:
+def write(
+    path: str | PathLike[str],
+    title: str,
+    dims: OpenDims,
+    sources: Sequence[tuple[Shapes, Source]],
+    states: StateArrays | None,
+) -> None:
     """Write native networks of several shapes to a file.  Raises InvalidArguments."""
-    pack_file.write(path_of(path), image_of(title, dims, sources))
+    pack_file.write(path_of(path), image_of(title, dims, sources, states))
 
 
-def image_of(title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]]) -> bytes:
-    """The file's bytes."""
+def image_of(
+    title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]], states: StateArrays | None = None
+) -> bytes:
+    """The file's bytes.  states: what all shapes share."""
     kernels, blobs, entries, sections = SharedCode(), list[Array](), list[Text](), Sections()
     for number, (shapes, source) in enumerate(sources):
         text, own, (weights,) = written(source)
@@ -34,8 +44,13 @@ def image_of(title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]
         sections |= {f"text {number}": [json.dumps(said).encode()], f"arrays {number}": own["arrays"]}
     sections["code"] = kernels.code.pieces
     sections |= {f"weights {i}": [blob.data.cast("B")] for i, blob in enumerate(blobs)}
+    writer = PartWriter()
+    at_first = at_first_text(states, writer.array)
+    sections["arrays"] = writer.shelf.pieces
     text = {
         **versions(),
+        "states": at_first,
+        "arrays": writer.arrays,
         "title": title,
         "isa": sources[0][1].runnable.isa,
         **open_text(dims),

@@ -128,3 +128,58 @@ CHANGES: list[Callable[[dict[str, Any]], Any]] = [
 def test_nonsense_after_a_good_checksum(tmp_path: Path, number: int) -> None:
     cached().save(tmp_path / "net.pack")
     refused(tmp_path / "bad.pack", rewritten((tmp_path / "net.pack").read_bytes(), CHANGES[number]))
+
+
+def test_shapes_of_a_file_with_states_are_kept(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an open network: a later process reads the model for a new shape only, and all shapes share the states."""
+    nodes = [
+        wire.node("MatMul", ["x", "past"], ["m"]),
+        wire.node("ReduceSum", ["x"], ["s"], keepdims=0, noop_with_empty_axes=0),
+        wire.node("Add", ["past", "s"], ["present"]),
+    ]
+    data = wire.model(wire.graph(nodes, {"x": ("n", 8), "past": (8, 4)}, ["m", "present"]))
+
+    def load() -> dnn.Network:
+        return dnn.load_onnx(data, engine=engine(), state={"present": "past"})
+
+    first = load()
+    for n in (3, 5, 3, 5, 3, 5):
+        first.run({"x": random(n, 8)})
+    assert len(files(directory)) >= 3
+    again = load()
+    assert type(again).__name__ == "KeptOpenNetwork"
+    assert set(again.state) == {"past"}
+    first.reset()
+    for n in (5, 3, 5, 7, 3):  # 7 is planned
+        x = random(n, 8)
+        wanted, found = first.run({"x": x}), again.run({"x": x})
+        np.testing.assert_array_equal(found["m"], wanted["m"])
+        np.testing.assert_array_equal(again.state["past"], first.state["past"])
+    again.reset()
+    assert not again.state["past"].any()
+
+
+def test_shapes_with_states_are_saved(tmp_path: Path) -> None:
+    """All of them share the states of the network that is loaded."""
+    g = dnn.Graph()
+    x, past = g.input("x", ("n", 8)), g.state("past", (8, 4), initial=0.25)
+    g.update(past, past * 0.5 + g.apply("ReduceSum", x, keepdims=0))
+    net = g.compile(y=x @ past, engine=engine())
+    net.prepare([{"x": (3, 8)}, {"x": (5, 8)}])
+    net.save(tmp_path / "net.pack")
+    other = loaded(tmp_path / "net.pack")
+    np.testing.assert_array_equal(other.state["past"], np.full((8, 4), 0.25, np.float32))
+    for n in (3, 5, 3):
+        x = random(n, 8)
+        np.testing.assert_array_equal(other.run({"x": x})["y"], net.run({"x": x})["y"])
+    np.testing.assert_array_equal(other.state["past"], net.state["past"])
+    with pytest.raises(dnn.InvalidArguments, match="has 2 shapes"):
+        other.run({"x": random(4, 8)})
+    changes: list[Callable[[dict[str, Any]], Any]] = [
+        lambda t: t.update(states=[]), lambda t: t.pop("states"), lambda t: t["states"][0].update(room=[4, 8]),
+    ]  # fmt: skip
+    for change in changes:
+        image = rewritten((tmp_path / "net.pack").read_bytes(), change)
+        (tmp_path / "bad.pack").write_bytes(image)
+        with pytest.raises(dnn.InvalidArguments, match="makes no sense"):
+            loaded(tmp_path / "bad.pack").run({"x": random(3, 8)})
