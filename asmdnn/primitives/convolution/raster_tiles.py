@@ -172,8 +172,9 @@ def add_products(assembly: Assembly, job: RasterJob, raster: Raster) -> Product:
         bias = job.start if job.bias is None else pixels("bias", job.bias, job.desc, axes)
         operands = tuple(pixels(name, tensor, job.desc, axes) for name, tensor in job.read.items())
         p = replace(product_of(job.desc, raster, axes), bias=bias, post_op_operands=operands)
-        prepared, done = prepare(assembly, p, job.target), len(assembly.phases)
-        assert prepared.product is not None and not prepared.after, "dst has elements, and its channels are dense"
+        done, prepared = len(assembly.phases), prepare(assembly, p, job.target)
+        is_ready = prepared.product is not None and not prepared.after and done == len(assembly.phases)
+        assert prepared.product is not None and is_ready, "all tensors have elements, and their channels are dense"
         check_amx(prepared.product, job.target)
         add_amx(assembly, prepared.product, job.target)
         if number:
