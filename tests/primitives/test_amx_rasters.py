@@ -20,10 +20,9 @@ from tests.primitives.typed_conv import (
     TypedConv,
     by_channel,
     computed,
-    holding,
     rounded,
 )
-from tests.support.plans import emulate_plan, proved_desc
+from tests.support.plans import proved_desc
 
 DEAR_CALLS = replace(ALWAYS, phases=replace(ALWAYS.phases, call_cycles=10**5))  # of vectors: those of tiles are free
 NAME = f"direct+raster+amx+tiles:{ISA}"
@@ -35,8 +34,10 @@ TEXTS = {
     "more pixels than a tile, an odd number of rows": "mb1ic8ih3iw37oc17oh3ow37kh3kw3ph1pw1",
     "positions apart": "mb1ic20ih8oc33oh8kh3dh1ph2",
     "groups": "g2mb1ic64ih6oc66oh6kh3ph1",
+    "channels that are no whole groups, with padding": "mb1ic6ih5oc18oh5kh3ph1",
     "three axes": "mb1ic6id3ih4iw5oc18od3oh4ow5kd3kh3kw3pd1ph1pw1",
     "one axis": "mb2ic24iw40oc17ow38kw5pw1",
+    "pixels that no position reaches": "mb1ic16ih4oc16oh6kh1ph1",
     "one row of pixels": "mb1ic16ih5iw20oc16oh1ow20kh5kw3ph0pw1",
     "padding on one side": "mb1ic16ih7oc16oh4kh2sh2ph0",
     "one pixel a row": "mb1ic16ih12iw3oc16oh12ow1kh3kw3ph1pw0",
@@ -178,17 +179,30 @@ def test_tensors_of_post_ops(dims: tuple[int, ...], blocked: bool) -> None:
 
 
 @EMULATED
-@pytest.mark.parametrize("text", ["mb2ic32ih7oc40oh5kh3ph0", "g2mb1ic64ih6oc66oh4kh3ph0"])
-def test_zero_points_of_src(text: str) -> None:
-    """Without padding: the same numbers as for src that much lower."""
-    case = TypedConv(text, U8, attr=dnn.Attr(zero_points={"src": 0}))
+@pytest.mark.parametrize("point", [9, -1000])
+@pytest.mark.parametrize("text", ["mb2ic32ih7oc40oh5kh3ph0", "g2mb1ic64ih6oc66oh4kh3ph0", *TEXTS.values()])
+def test_zero_points_of_src(text: str, point: int) -> None:
+    """The same numbers as for src that much lower; padding counts as the point, also if no byte is."""
+    case = TypedConv(text, U8, dnn.s32, attr=dnn.Attr(zero_points={"src": 0}))
     pd, data = planned(case), case.data()
-    assert pd.implementation == DIRECT, pd.refusals
-    memories = {name: holding(tensor, data[name]) for name, tensor in pd.plan.tensors.items() if name in data}
-    memories |= {name: dnn.Memory(pd.plan.tensors[name]) for name in ("src_zero_points", "dst")}
-    memories["src_zero_points"].array[:] = 9
-    emulate_plan(pd.plan, memories)
-    assert np.array_equal(memories["dst"].numpy(), sums_of(case.problem, data["src"] - 9, data["weights"]))
+    assert pd.implementation in (NAME, DIRECT), pd.refusals
+    wanted = sums_of(case.problem, data["src"] - point, data["weights"]) + by_channel(case.problem, data["bias"])
+    assert np.array_equal(computed(pd, data | {"src_zero_points": np.array([point])}, emulated=True), wanted)
+
+
+@EMULATED
+def test_zero_points_of_a_deconvolution() -> None:
+    """Of stride 1, whose positions are read from the end on, or of the only pixel, which some positions reach; parts of
+    others have other sums."""
+    texts = {"mb2ic64ih6oc32oh6kh3ph1": True, "mb1ic3oc32iw1ow1kw2sw3pw1": True, "mb2ic64ih6oc32oh12kh4sh2ph1": False}
+    for text, fits in texts.items():
+        case = TypedDeconv(text, S8, dnn.s32, attr=dnn.Attr(zero_points={"src": 0}))
+        pd, data = planned(case), case.data()
+        assert ("amx" in pd.implementation) is fits
+        data["src_zero_points"] = np.array([7])
+        wanted = sums_of(case.problem, data["src"] - 7, data["weights"]) + by_channel(case.problem, data["bias"])
+        if fits:
+            assert np.array_equal(computed(pd, data, emulated=True), wanted)
 
 
 @EMULATED
@@ -213,7 +227,6 @@ def test_images_one_by_one(threads: int, deconvolution: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "words", "fields"),
     [
-        ("mb1ic32ih6oc32oh6kh3ph1", "padding would have to hold it", {"attr": dnn.Attr(zero_points={"src": 0})}),
         ("g8mb1ic32ih6oc32oh6kh3ph1", "groups have 4 and 4 channels, tiles take 16 or more", {}),
         ("mb0ic32ih6oc32oh6kh3ph1", "there is nothing to multiply", {}),
     ],

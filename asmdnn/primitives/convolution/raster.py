@@ -63,6 +63,11 @@ class Raster:
     before: tuple[int, ...]
     copy: Padded | None = None
 
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are pixels around those of src."""
+        return self.copy is not None and self.copy.sizes[2:] != self.copy.desc.dims[2:]
+
     def window(self, axes: tuple[Axis, ...]) -> int:
         """Where the first window of a part begins."""
         each = zip(self.before, axes, self.axis_bytes, strict=True)

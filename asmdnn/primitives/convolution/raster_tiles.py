@@ -28,7 +28,8 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, Convoluti
 from asmdnn.primitives.convolution.direct import channels_of_dst, fit_of, scaled_dims
 from asmdnn.primitives.convolution.multiplied import check_stored, level_of, types_of
 from asmdnn.primitives.convolution.raster import Parts, Raster, add_raster, raster_of
-from asmdnn.primitives.convolution.raster_products import channels_last, pixels, product_of
+from asmdnn.primitives.convolution.raster_products import Axes, channels_last, pixels, product_of
+from asmdnn.primitives.convolution.raster_starts import add_starts
 from asmdnn.primitives.convolution.reordered import any_format
 from asmdnn.primitives.convolution.starts import zero_points_of
 from asmdnn.primitives.convolution.winograd import plan as winograd
@@ -102,7 +103,9 @@ def planned(passed: Desc, attr: Attr, engine: Engine, parts: Parts) -> Plan:
     target = target_of(engine, Epilogue(chain), types_of(passed), tiled=True)
     assembly = Assembly(engine.tuning, engine.isa)
     assembly.add((), "direct")
-    start = add_sums(assembly, desc, raster_of(desc, parts), engine) if "src" in dict(attr.zero_points) else None
+    start = None
+    if "src" in dict(attr.zero_points):
+        start = add_sums(assembly, desc, raster_of(desc, parts), parts[0], engine)
     biased = None if chain.adds_bias else bias
     p = add_images(assembly, RasterJob(desc, parts, read, start, biased, target), engine)
     numbers = zero_points_of(attr)
@@ -182,10 +185,11 @@ def add_products(assembly: Assembly, job: RasterJob, raster: Raster) -> Product:
     return p
 
 
-def add_sums(assembly: Assembly, desc: Desc, raster: Raster, engine: Engine) -> Matrix:
-    """What sums start from where src has a zero point.  Raises Refused where padding would have to hold it."""
-    if raster.copy and any(box.dims[1] == raster.channels for box in raster.copy.around()):
-        raise Refused("src has a zero point, which is not known yet, and padding would have to hold it")
+def add_sums(assembly: Assembly, desc: Desc, raster: Raster, axes: Axes, engine: Engine) -> Matrix:
+    """What sums start from where src has a zero point: padding would have to hold it, and a part may not read all
+    positions."""
+    if raster.has_padding or any(axis.k < axis.all_positions.size for axis in axes):
+        return add_starts(assembly, desc, axes, engine)
     outputs = (2 << desc.has_groups) - 1  # the mask of groups and their output channels
     start = add_start(assembly, desc.weights, engine.isa, 0, True, outputs)
     assert start is not None
