@@ -6,7 +6,7 @@ from typing import Any
 
 from asmdnn.corpus import conv
 from asmdnn.generators.dot.conv import ConvTileSpec
-from asmdnn.generators.dot.conv_shape import ARGUMENTS, blocks_of
+from asmdnn.generators.dot.conv_shape import ARGUMENTS, TapGroup, blocks_of
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.dot.starts import StartsSpec
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
@@ -20,6 +20,7 @@ from asmdnn.types import DataType, f32, s32
 EVERY = 5  # of the cases of f32
 LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS)
 ENDS = tuple(of for of in LEVELS_OF_TYPES if of[0] in (F32, U8S8, BF16))  # what is stored depends on sums and level
+PARTS = tuple(of for of in LEVELS_OF_TYPES if of[0] == BF16)  # which convolutions multiply along rows of the kernel
 SHIFTED = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of).shift)
 OTHERS = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of) in (WidenedDot, WordsDot, PairsDot, S32Dot))
 
@@ -69,6 +70,25 @@ def other_dots(isa: str, types: Types) -> Iterator[ConvTileSpec]:
             yield of_types(spec, isa, types, f32 if spec.post_ops else types.sums, number % types.group)
 
 
+def parts_of_groups(isa: str, types: Types) -> Iterator[ConvTileSpec]:
+    """Runs whose last group is cut, after others and alone, and groups that lack their first element."""
+    pixels = (0, 6, 14, 2, 26)  # not at multiples of a group
+    every, some = tuple(range(len(pixels))), (1, 2, 3)
+    row_bytes = types.weights_bytes * lanes_of(isa)
+    for vectors, size in ((1, 3), (2, 5), (3, 15)):
+        for groups in (
+            (TapGroup(every, size), TapGroup(some, 2, 1), TapGroup((4,), 1)),
+            (TapGroup((0,), 2, 1), TapGroup((0,), size), TapGroup(every, size + 1), TapGroup(every, 2, 1)),
+        ):
+            fields: dict[str, Any] = {
+                "src_pixel_bytes": pixels,
+                "weights_row_bytes": vectors * row_bytes,
+                "prefetch_lines": 2,
+            }
+            tile = conv.plain(f32_level(isa), len(pixels), vectors * lanes_of(isa) - 1, bias=True, **fields)
+            yield replace(tile, isa=isa, types=types, groups=groups)
+
+
 def starts(isa: str) -> Iterator[StartsSpec]:
     """Sums of rows, times a shift, a zero point, or both."""
     for vectors in (1, 2, 4):
@@ -79,6 +99,7 @@ def starts(isa: str) -> Iterator[StartsSpec]:
 
 FAMILIES = {
     **{f"conv-results-{types}-{isa}": partial(results, isa, types) for types, isa in ENDS},
+    **{f"conv-parts-{types}-{isa}": partial(parts_of_groups, isa, types) for types, isa in PARTS},
     **{f"conv-starts-{types}-{isa}": partial(starts_of_pixels, isa, types) for types, isa in SHIFTED},
     **{f"conv-dots-{types}-{isa}": partial(other_dots, isa, types) for types, isa in (*OTHERS, *SHIFTED)},
     **{f"conv-start-vectors-{level}": partial(starts, level.name) for level in (AVX2, AVX512_CORE)},

@@ -18,6 +18,7 @@ from asmdnn.isa.dot_base import (
     U8S8,
     Blocks,
     Dot,
+    GroupPart,
     Types,
 )
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
@@ -28,7 +29,9 @@ from asmdnn.isa.vectors import VECTORS
 from asmdnn.types import FLOATS, HALF_FLOATS, DataType, IsaName, f32
 
 # Beside what is defined here:
-__all__ = ["BF16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S16S8", "S32", "U8S8", "Dot", "Types"]
+__all__ = [
+    "BF16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S16S8", "S32", "U8S8", "Dot", "GroupPart", "Types",
+]  # fmt: skip
 
 DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     (F32, AVX2): F32Dot,

@@ -69,6 +69,19 @@ F32_U8: Final = Types(f32, u8, f32)
 S32: Final = Types(s32, s32, s32)  # of sums that are themselves summed, or multiplied by few numbers
 
 
+@dataclass(frozen=True, slots=True)
+class GroupPart:
+    """The bytes [first, end) of a group exist, the others are neither read nor multiplied; with `follows` those of a
+    group in front of it do, too."""
+
+    end: int = GROUP_BYTES
+    first: int = 0
+    follows: bool = False
+
+
+WHOLE: Final = GroupPart()
+
+
 class Dot:
     """The dot product of one triple of types, emitted with the registers of `v`.
 
@@ -166,6 +179,12 @@ class Dot:
             self.broadcast(copy, group, group_bytes)
             for j, factor in enumerate(row):
                 self.multiply(acc[i][j], copy, factor)
+
+    def outer_product_of_parts(
+        self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, part: GroupPart = WHOLE
+    ) -> None:
+        """The same of groups of which a part exists; one that lacks its first bytes is for dots of two elements."""
+        self.outer_product(acc, row, column, spare, part.end)
 
     def one_row(
         self, acc: Row, group: tuple[Pointer, int], weights: Sequence[tuple[Lanes, Pointer]], row: Row, spare: Row

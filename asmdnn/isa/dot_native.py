@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register
-from asmdnn.isa.dot_base import GROUP_BYTES, Blocks, Dot
+from asmdnn.isa.dot_base import GROUP_BYTES, WHOLE, Blocks, Dot, GroupPart
+from asmdnn.isa.pieces import broadcast_bytes
 from asmdnn.isa.vector import Row
 
 SHIFT: Final = 128  # from s8 to u8
@@ -34,6 +35,27 @@ class Bf16Dot(Dot):
 
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.asm.VDPBF16PS(acc, copy, row)
+
+    def outer_product_of_parts(
+        self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, part: GroupPart = WHOLE
+    ) -> None:
+        if part == WHOLE:
+            self.outer_product(acc, row, column, spare)
+            return
+        for i, group in enumerate(column):
+            copy = spare[i % len(spare)]
+            self.broadcast_part(copy, group, part)
+            for j, factor in enumerate(row):
+                self.multiply(acc[i][j], copy, factor)
+
+    def broadcast_part(self, copy: Register, group: Pointer, part: GroupPart) -> None:
+        """A shift brings zeros in one instruction, where the bytes before may be read."""
+        if part.follows:
+            missing = GROUP_BYTES - part.end
+            at = group.shifted(-missing).sized(GROUP_BYTES)
+            self.asm.VPSRLD(copy, at.broadcast_to(self.v.lanes), 8 * missing)
+        else:
+            broadcast_bytes(self.v, copy, group.shifted(part.first), part.end - part.first, part.first)
 
 
 class VnniDot(Dot):

@@ -12,14 +12,17 @@ from asmdnn.isa.vector import Vector
 HALF_BYTES: Final = 16
 
 
-def broadcast_bytes(v: Vector, dst: Register, src: Pointer, count: int) -> None:
-    """The first `count` <= 4 bytes of src in every 4-byte lane, with zeros after them."""
+def broadcast_bytes(v: Vector, dst: Register, src: Pointer, count: int, first: int = 0) -> None:
+    """`count` <= 4 bytes from src on in every 4-byte lane, from its byte `first` on, with zeros around them.
+
+    first: a multiple of every power of two that makes up `count`.
+    """
     if count == 4:
         v.broadcast(dst, src)
         return
     v.zero(dst)
     for offset, size in pieces(count):
-        insert(v.asm, dst.xmm, src.shifted(offset).sized(size), size, offset // size)
+        insert(v.asm, dst.xmm, src.shifted(offset).sized(size), size, (first + offset) // size)
     v.asm.VPBROADCASTD(dst, dst.xmm)
 
 

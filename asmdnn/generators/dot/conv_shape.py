@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 
-from asmdnn.isa.dot import Types, dot_class
+from asmdnn.isa.dot import GROUP_BYTES, GroupPart, Types, dot_class
 from asmdnn.isa.vectors import VECTORS
 from asmdnn.records import dataclass
 
@@ -28,7 +28,17 @@ def blocks_of(types: Types, isa: str) -> Mapping[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class TapGroup:
-    """The taps that reach exactly `pixels` (indices into the tile) with `channels` input channels each."""
+    """The taps that reach exactly `pixels` (indices into the tile) with `channels` input channels each.
+
+    first: those before are not there: neither read nor multiplied.
+    """
 
     pixels: tuple[int, ...]
     channels: int
+    first: int = 0
+
+    def parts(self, types: Types, is_dense: bool) -> list[GroupPart]:
+        """The groups of channels that are multiplied, and which bytes of each exist; is_dense: they touch."""
+        sizes, first = types.groups_of(self.channels), self.first * types.src.size_bytes
+        cut = [is_dense and c > 0 and size < GROUP_BYTES for c, size in enumerate(sizes)]
+        return [GroupPart(size, 0 if c else first, cut[c]) for c, size in enumerate(sizes)]

@@ -63,9 +63,9 @@ class TapCode:
     def multiply_tap(self, group: TapGroup) -> None:
         """acc[p][j] += src[p, c] * weights[c, j] for the channels of one tap, a group of them a step, unrolled."""
         spec, asm, dot = self.spec, self.dot.asm, self.dot
-        sizes = spec.types.groups_of(group.channels)
+        parts = group.parts(spec.types, spec.src_channel_bytes == GROUP_BYTES)
         acc = [self.acc[p] for p in group.pixels]
-        for c, group_bytes in enumerate(sizes):
+        for c, part in enumerate(parts):
             asm.role(f"channel {c}")
             # The row first: all pixels of the group use it, so its loads are under way before the first multiply needs
             # them; a step has vectors + pixels loads for vectors x pixels multiplies.
@@ -74,14 +74,14 @@ class TapCode:
                 at = mem(self.tap_weights, c * spec.weights_row_bytes + j * apart, size=dot.row_bytes)
                 asm.call_it(at, f"weights[{c}, {j}]")
                 dot.load(self.row[j * dot.row_registers : (j + 1) * dot.row_registers], dot.v, at)
-            for line in range(c, spec.prefetch_lines, len(sizes)):
+            for line in range(c, spec.prefetch_lines, len(parts)):
                 asm.PREFETCHT1(mem(self.prefetched, line * LINE_BYTES))
-            for place in self.prefetched_places(group)[c :: len(sizes)]:
+            for place in self.prefetched_places(group)[c :: len(parts)]:
                 asm.PREFETCHT0(mem(self.tap_src, place))
             places = [spec.src_pixel_bytes[p] + c * spec.src_channel_bytes for p in group.pixels]
             column = [mem(self.tap_src, place, size=GROUP_BYTES) for place in places]
             for p, element in zip(group.pixels, column, strict=True):
                 asm.call_it(element, f"src[{p}, {c}]")
-            dot.outer_product(acc, self.row, column, self.spare, group_bytes)
+            dot.outer_product_of_parts(acc, self.row, column, self.spare, part)
         if spec.prefetch_lines:
             asm.ADD(self.prefetched, spec.prefetch_lines * LINE_BYTES)

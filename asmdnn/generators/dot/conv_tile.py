@@ -111,10 +111,10 @@ class ConvTile:
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
         """The bytes that one tap of a group reads, from its source pixel and its weights row."""
-        sizes = self.types.groups_of(group.channels)
+        sizes, first = self.types.groups_of(group.channels), group.first * self.types.src.size_bytes
         places = [(c * self.src_channel_bytes, size) for c, size in enumerate(sizes)]
         if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
-            places = [(0, sum(sizes))]
+            places = [(first, sum(sizes) - first)]
         src = [(self.src_pixel_bytes[p] + at, size) for p in group.pixels for at, size in places]
         size = self.types.weights_bytes * lanes
         apart = self.weights_vector_bytes or size

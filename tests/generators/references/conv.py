@@ -127,9 +127,11 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
                 elements, apart = lanes * together, spec.weights_vector_bytes or spec.types.weights_bytes * lanes
                 at = [weights + step * spec.weights_row_bytes + j * apart for j in range(spec.vectors)]
                 row = np.concatenate([memory["weights"].load(x, elements) for x in at]).reshape(-1, together)
+                first = 0 if step else group.first
                 for p in group.pixels:
                     at = spec.src_pixel_bytes[p] + src + step * spec.src_channel_bytes
-                    sums[p] += row[:, :count] @ (memory["src"].load(at, count) + shift)
+                    read = memory["src"].load(at + first * spec.types.src.size_bytes, count - first)
+                    sums[p] += row[:, first:count] @ (read + shift)
     for p, pixel in enumerate(sums):
         for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
             real = max(0, min(count, spec.channels - j * lanes))
