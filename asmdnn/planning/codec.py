@@ -24,6 +24,7 @@ from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.jit.digests import spec_text
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.kernel_rows import KernelRowsDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.decoded import Nonsense, check_decoded, require
@@ -219,6 +220,8 @@ def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:
             "panel": desc.panel,
             "turned": desc.turned,
         }
+    if isinstance(desc, KernelRowsDesc):
+        return {"dims": desc.dims, "dtype": desc.dtype.name, "kernel_rows": desc.panel, "outputs": desc.outputs}
     if isinstance(desc, SummedDesc):
         return {"sums": _desc_fields(desc.storage), "mask": desc.mask}
     layout = {"tag": "any"} if desc.is_any else {"strides": desc.strides, "inner_blocks": desc.inner_blocks}
@@ -228,6 +231,8 @@ def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:
 def _desc(text: dict[str, Any]) -> MemoryDesc:
     if "sums" in text:
         return SummedDesc(_desc(text["sums"]), text["mask"])
+    if "kernel_rows" in text:
+        return KernelRowsDesc(text["dims"], DATA_TYPES[text["dtype"]], text["kernel_rows"], text["outputs"])
     if "winograd" in text:
         turned = text.get("turned", False)
         return WinogradDesc(text["dims"], DATA_TYPES[text["dtype"]], text["winograd"], text["panel"], turned)

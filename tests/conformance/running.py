@@ -105,6 +105,9 @@ def with_modes(attr: dnn.Attr, **modes: Any) -> dnn.Attr:
 def fill(memory: dnn.Memory, values: Array | None, padding: int | None) -> None:
     """Elements and padding; what is None, and gaps, are poison."""
     bits = bits_of(memory)
+    if not memory.desc.holds_elements and values is not None:
+        bits[:] = bits_of(dnn.Memory.from_numpy(np.ascontiguousarray(values).view(bits.dtype), memory.desc))
+        return
     bits[:] = POISON[bits.itemsize]
     if padding is not None:
         bits[memory.desc.offsets(with_padding=True)] = padding

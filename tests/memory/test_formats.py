@@ -7,8 +7,9 @@ import pytest
 import asmdnn as dnn
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, format_of, letters_of_either, matrices, weights, words_of
+from asmdnn.memory.kernel_rows import KernelRowsDesc
 from asmdnn.memory.winograd import WinogradDesc
-from asmdnn.types import f32
+from asmdnn.types import bf16, f32
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,8 @@ from asmdnn.types import f32
         (MemoryDesc((32, 3), f32, strides=(80, 16), inner_blocks=[(0, 16)]), "", "strides 80x16 blocks 16a"),
         (WinogradDesc((16, 8, 3, 3), f32, 4, 16), weights(4), "winograd4:Ohwi16o"),
         (WinogradDesc((16, 8, 3, 3), f32, 4, 16), "", "winograd4:Acdb16a"),
+        (KernelRowsDesc((16, 3, 5, 7), bf16, 32), weights(4), "rows:Ohwi32o"),
+        (KernelRowsDesc((16, 3, 7), bf16, 16), "", "rows:Acb16a"),
     ],
 )  # fmt: skip
 def test_a_format_is_in_the_letters_of_what_it_is_of(desc: MemoryDesc, letters: str, text: str) -> None:

@@ -86,6 +86,8 @@ class TypedConv:
 
 def holding(desc: dnn.MemoryDesc, values: Array) -> dnn.Memory:
     """A memory with these numbers, zero padding, sums where its format has them, and poison in gaps."""
+    if not desc.holds_elements:
+        return dnn.Memory.from_numpy(stored(values, desc.dtype), desc)
     memory = dnn.Memory(desc)
     memory.array.view(np.uint8)[:] = POISON_BYTE
     memory.array[desc.offsets(with_padding=True)] = 0

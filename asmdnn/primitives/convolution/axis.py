@@ -54,6 +54,11 @@ class Axis:
         return self.s
 
     @property
+    def extent(self) -> int:
+        """From a window's first source pixel to after its last one."""
+        return (self.k - 1) * self.d + 1
+
+    @property
     def places(self) -> int:
         """Pixels of dst one after another that are reached by different kernel positions, away from edges."""
         return 1

@@ -5,6 +5,7 @@ from asmdnn.primitives.convolution import (
     few_inputs,
     few_outputs,
     grouped,
+    kernel_rows,
     pointwise,
     pointwise_tiles,
     raster_tiles,
@@ -43,7 +44,8 @@ def words(desc: ConvolutionForward) -> Words:
 
 
 BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
-DIRECT = (grouped.plans, few_inputs.plans, few_outputs.plans, reordered.plan_words, direct.plan, *BETWEEN)
+FEW = (few_inputs.plans, few_outputs.plans, kernel_rows.plans)
+DIRECT = (grouped.plans, *FEW, reordered.plan_words, direct.plan, *BETWEEN)
 SINGLE = with_widening(
     *with_thrice(
         *with_roundings(

@@ -92,6 +92,8 @@ def between_reorders(
         passed["src"] = of_type(inner.tensors["src"], given["src"].dtype)
     if roles == ("src",) and given["src"].dtype == inner.tensors["src"].dtype:
         raise Refused("src is multiplied as it is")
+    if "weights" in roles and not given["weights"].holds_elements:
+        raise Refused("weights are transformed already")
     if "weights" in roles and passed.get("weights", inner.tensors["weights"]) == inner.tensors["weights"]:
         raise Refused("weights need not be packed")
     reads = ("dst",) if attr.reads_dst() else ()

@@ -122,7 +122,7 @@ def units_of_columns(g: ConvGeometry, row: RowCut) -> Units:
 def inside(axis: Axis) -> tuple[int, int]:
     """[low, high): the outputs whose windows lie inside; low >= high if there are none."""
     low = max(0, -(-axis.p // axis.s))
-    high = min(axis.o, (axis.i - 1 - (axis.k - 1) * axis.d + axis.p) // axis.s + 1)
+    high = min(axis.o, (axis.i - axis.extent + axis.p) // axis.s + 1)
     return low, high
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64
+from asmdnn.primitives.convolution.element_axis import ElementAxis, pieces_of_runs
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.tiles import Pattern, Position
 from asmdnn.records import dataclass, once
@@ -18,7 +19,7 @@ NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channe
 # positions push it out of L1.  Channels innermost on Zen 4, 3x3 of 384 with strides 1.06x, of 1024 at 7x7 1.18x.
 NEIGHBOURS = 4
 TAP_CHANNELS = 8  # steps of input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
-NOT_NEIGHBOURS = (-1, 0, 0)  # are the pixels of a group, which a place among groups cannot say
+NOT_NEIGHBOURS = (-1, 0, 0, 0)  # are the pixels of a group, which a place among groups cannot say
 PART_CHANNELS = 128  # at most in a block of a deconvolution's weights: 8 KiB with 16 output channels
 
 
@@ -71,9 +72,9 @@ def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) 
     return with_all_edges(
         [
             [
-                ConvTaps(TapGroup(pixels, size * length), first, starts)
+                ConvTaps(TapGroup(pixels, size * length, begin), first, starts)
                 for pixels, positions in pattern.positions
-                for length, starts in runs_of_positions(g, positions)
+                for length, begin, starts in runs_of_positions(g, positions)
                 for size, first in sizes
             ]
             for pattern in patterns
@@ -101,19 +102,19 @@ def with_all_edges(patterns: list[list[ConvTaps]], sizes: Sequence[int]) -> list
     return found
 
 
-def edges_of(taps: ConvTaps, size: int) -> tuple[int, int, int]:
+def edges_of(taps: ConvTaps, size: int) -> tuple[int, int, int, int]:
     """How many of so many pixels a group leaves out in front, and at the end, and its channels; the latter two are
-    negative, as the most come first."""
-    pixels = taps.group.pixels
+    negative, as the most come first.  And the first channel that there is."""
+    pixels, group = taps.group.pixels, taps.group
     if pixels[-1] - pixels[0] != len(pixels) - 1:
         return NOT_NEIGHBOURS
-    return pixels[0], pixels[-1] + 1 - size, -taps.group.channels
+    return pixels[0], pixels[-1] + 1 - size, -group.channels, group.first
 
 
-def without_taps(place: tuple[int, int, int], size: int) -> ConvTaps:
+def without_taps(place: tuple[int, int, int, int], size: int) -> ConvTaps:
     """A group at a place that `edges_of` says."""
-    front, end, channels = place
-    return ConvTaps(TapGroup(tuple(range(front, size + end)), -channels), (), ())
+    front, end, channels, first = place
+    return ConvTaps(TapGroup(tuple(range(front, size + end)), -channels, first), (), ())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,14 +142,18 @@ def taps_of_ranges(g: ConvGeometry, patterns: Sequence[Pattern], ranges: Sequenc
     return depths
 
 
-def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tuple[int, tuple[Position, ...]]]:
-    """(length, first ones) of runs of kernel positions that one tap takes.
+def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tuple[int, int, tuple[Position, ...]]]:
+    """(length, first channel that exists, first ones) of runs of kernel positions that one tap takes; along an axis of
+    elements the length is of these, as a pixel of it has one.
 
     Where a pixel has few channels, and after the last of a position comes the first of the next one in its row, in src
     and in weights, several positions are as one with more channels: a tap of one channel is hardly more than its loop.
     """
+    last = g.axes[-1]
+    if isinstance(last, ElementAxis):
+        return pieces_of_runs(last, positions, TAP_CHANNELS)
     if 2 * g.steps > TAP_CHANNELS or not g.positions_touch:
-        return [(1, tuple(positions))]
+        return [(1, 0, tuple(positions))]
     most = min(TAP_CHANNELS, 1 + NEAR_BYTES // max(1, g.src.channel_bytes))
     found: dict[int, list[Position]] = {}
     for _, row in groupby(enumerate(positions), lambda each: (each[1][:-1], each[1][-1] - each[0])):
@@ -157,7 +162,7 @@ def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tu
         for length in balanced(len(places), max(1, most // g.steps)):
             found.setdefault(length, []).append(places[begin])
             begin += length
-    return [(length, tuple(first)) for length, first in sorted(found.items(), reverse=True)]
+    return [(length, 0, tuple(first)) for length, first in sorted(found.items(), reverse=True)]
 
 
 def make_tap_lists(g: ConvGeometry, depths: Sequence[DepthTaps], row_bytes: int) -> tuple[Int64, Int64]:

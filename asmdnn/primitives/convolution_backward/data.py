@@ -12,6 +12,7 @@ from typing import Any
 
 from asmdnn.isa.dot import f32_dot_level
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.kernel_rows import KernelRowsDesc
 from asmdnn.memory.winograd import TAPS, WinogradDesc
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
@@ -120,7 +121,7 @@ def renamed(plan: Plan, desc: BackwardData) -> Plan:
 
 def exchanged(weights: MemoryDesc, ndims: int) -> MemoryDesc:
     """The same weights with input and output channels exchanged, of tensors with `ndims` dims."""
-    if isinstance(weights, WinogradDesc):
+    if isinstance(weights, WinogradDesc | KernelRowsDesc):
         return weights.adjoint
     groups = int(weights.ndims > ndims)
     axes = [*range(groups), groups + 1, groups, *range(groups + 2, weights.ndims)]

@@ -39,6 +39,7 @@ KINDS = (
         DeconvolutionBackwardData,
         (data.plan_deconvolution,),
         words,
+        transformed=("weights",),
         letters=LETTERS,
         any_batch=of_f32("diff_dst", "weights"),
     ),

@@ -10,6 +10,7 @@ from functools import cache, wraps
 
 from asmdnn.forking import importing
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.kernel_rows import KernelRowsDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
@@ -46,6 +47,7 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     """The phases that do it."""
     with importing():  # the kernels of reorders, which most plans do without
         from asmdnn.primitives.reorder.compensation import add_sums
+        from asmdnn.primitives.reorder.kernel_rows import add_rows
         from asmdnn.primitives.reorder.schedule import reorder_phases
         from asmdnn.primitives.reorder.style import MoveStyle
         from asmdnn.primitives.reorder.winograd import add_transform
@@ -53,6 +55,10 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     if isinstance(step.dst, WinogradDesc):
         assembly.words += words
         add_transform(assembly, (step.source, step.src), (step.target, step.dst))
+        return
+    if isinstance(step.dst, KernelRowsDesc):
+        assembly.words += words
+        add_rows(assembly, (step.source, step.src), (step.target, step.dst))
         return
     places = step.source, step.target
     formats = step.src.storage, step.dst.storage

@@ -1,0 +1,122 @@
+"""The format of weights of which a multiply takes two at a time along a row of the kernel, channels innermost."""
+
+from typing import Any, ClassVar, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asmdnn.errors import InvalidArguments, shown
+from asmdnn.memory.desc import MemoryDesc
+from asmdnn.memory.layout import naturals
+from asmdnn.memory.tags import LETTERS
+from asmdnn.records import dataclass
+from asmdnn.types import F32_BYTES, UPPER_FLOATS, DataType
+
+GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # elements that a multiply takes together
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class KernelRowsDesc(MemoryDesc):
+    """Weights (o, c, [kd, [kh,]] kw) of bf16, the kw * c elements of a row of the kernel one after the other, channels
+    innermost, as src has them with channels last: groups of two may have those of two positions.
+
+    `storage` is what lies in memory: (o, [kd, [kh,]] kw * c) in panels of output channels, their number of lanes
+    `panel`: "AbC16a2c".  A reorder makes it of any format, none brings it back; elements are not viewed or copied.
+    outputs: the dim of output channels, which is 1 for the gradient of a deconvolution's data.
+    Raises InvalidArguments.
+    """
+
+    panel: int
+    outputs: int
+    _storage: MemoryDesc
+
+    def __init__(self, dims: tuple[int, ...], dtype: DataType, panel: int, outputs: int = 0) -> None:
+        dims, (panel, outputs) = naturals("dims", dims), naturals("panel and outputs", (panel, outputs))
+        if GROUPS.get(dtype, 1) == 1 or not 3 <= len(dims) <= 5 or not panel or outputs > 1:
+            raise InvalidArguments(
+                f"weights {shown(dtype)} {shown(dims)} have no rows in panels of {panel} of dim {outputs}: bf16 of 3 "
+                "to 5 dims have, of dim 0 or 1"
+            )
+        *outer, width = dims[2:]
+        row = LETTERS[1 + len(outer)]
+        tag = f"A{LETTERS[1 : 1 + len(outer)]}{row.upper()}{panel}a{GROUPS[dtype]}{row}"
+        storage = MemoryDesc((dims[outputs], *outer, width * dims[1 - outputs]), dtype, tag)
+        padded = list(dims)
+        padded[outputs] = storage.padded_dims[0]
+        put = object.__setattr__
+        put(self, "dims", dims)
+        put(self, "dtype", dtype)
+        put(self, "strides", (storage.strides[0], 0, *storage.strides[1:]))
+        put(self, "inner_blocks", ((outputs, panel),))
+        put(self, "padded_dims", tuple(padded))
+        put(self, "offset0", 0)
+        put(self, "is_any", False)
+        put(self, "panel", panel)
+        put(self, "outputs", outputs)
+        put(self, "_storage", storage)
+        put(self, "_extent", storage.size_bytes // dtype.size_bytes)
+        put(self, "_key", ("rows", dims, outputs, *storage._key))
+
+    holds_elements: ClassVar[bool] = False
+
+    @property
+    def adjoint(self) -> "KernelRowsDesc":
+        """The same storage as that of weights with input and output channels exchanged."""
+        first, second, *kernel = self.dims
+        return KernelRowsDesc((second, first, *kernel), self.dtype, self.panel, 1 - self.outputs)
+
+    @property
+    def storage(self) -> MemoryDesc:
+        return self._storage
+
+    @property
+    def tag(self) -> str:
+        """The order of the dims, after the form: "rows:Acdb16a"; pairs of "db" are innermost."""
+        out, kernel, into = self._order
+        return f"rows:{out.upper()}{kernel}{into}{self.panel}{out}"
+
+    @property
+    def alias(self) -> None:
+        return None
+
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    @property
+    def may_overlap(self) -> bool:
+        return False
+
+    @property
+    def plain(self) -> MemoryDesc:
+        """The elements in the order of `storage`, not yet in panels: channels last."""
+        return MemoryDesc(self.dims, self.dtype, "".join(self._order))
+
+    @property
+    def rows(self) -> MemoryDesc:
+        """`plain`, with the dims of `storage`."""
+        dims = self.storage.dims
+        return MemoryDesc(dims, self.dtype, LETTERS[: len(dims)])
+
+    @property
+    def _order(self) -> tuple[str, str, str]:
+        """The letters of output channels, of the kernel's dims, and of input channels."""
+        return LETTERS[self.outputs], LETTERS[2 : len(self.dims)], LETTERS[1 - self.outputs]
+
+    def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Channels last."""
+        order = (self.outputs, *range(2, array.ndim), 1 - self.outputs)
+        return np.transpose(array, order).reshape(self.storage.dims)
+
+    def permute_axes(self, permutation: Any) -> NoReturn:
+        raise self._no("other axes")
+
+    def reshape(self, dims: Any) -> NoReturn:
+        raise self._no("other dims")
+
+    def _require_layout(self, what: str) -> None:
+        if what != "size":
+            raise self._no(what)
+
+    def _no(self, what: str) -> InvalidArguments:
+        return InvalidArguments(f"desc {self} has no {what}, groups of it span positions: keep the plain weights")
