@@ -224,6 +224,19 @@ def test_images_one_by_one(threads: int, deconvolution: bool) -> None:
     assert np.array_equal(computed(pd, data, emulated=True), wanted)
 
 
+def test_weights_of_another_level_are_not_taken_for_elements() -> None:
+    """Those that are packed along rows of the kernel, for pairs of vectors."""
+    case = TypedConv("mb1ic3ih9oc20oh9kh3ph1", BF16)
+    pairs = dnn.Engine(isa="avx512_core_bf16", threads=1, machine="zen4")
+    packed = dnn.primitive_desc(case.desc(), engine=pairs).weights_desc
+    assert packed is not None
+    assert str(packed.tag).startswith("rows:")
+    desc = case.desc().with_formats({"weights": packed})
+    pd = proved_desc(desc, case.attr, dnn.Engine(isa=ISA, threads=1, machine="zen4", tuning=DEAR_CALLS))
+    assert "amx" not in pd.implementation
+    assert any("transformed already" in str(refusal) for refusal in pd.refusals)
+
+
 @pytest.mark.parametrize(
     ("text", "words", "fields"),
     [

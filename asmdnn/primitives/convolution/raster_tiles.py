@@ -197,9 +197,12 @@ def add_sums(assembly: Assembly, desc: Desc, raster: Raster, axes: Axes, engine:
 
 
 def check(desc: Desc) -> None:
-    """Raise Refused for what has no elements, groups of few channels, and what kernels do not store."""
+    """Raise Refused for what has no elements, or no such weights, groups of few channels, and what kernels do
+    not store."""
     check_overlap(desc.tensors(), ("dst",))
     check_stored(desc.tensors())
+    if not desc.weights.holds_elements:
+        raise Refused("weights are transformed already")
     if 0 in desc.dst.dims or 0 in desc.weights.dims:
         raise Refused("there is nothing to multiply")
     into, out = (x.dims[1] // desc.groups for x in (desc.src, desc.dst))
