@@ -11,7 +11,17 @@ from asmdnn.isa.dot_native import F32Dot
 from asmdnn.planning.tuning import PhaseTuning
 
 
-def step_cycles(rows: int, vectors: int, lanes: int, tuning: PhaseTuning, dot: type[Dot] = F32Dot) -> float:
-    """Cycles for one step of depth (a group of input channels, a row of weights) of a block."""
+def step_cycles(
+    rows: int,
+    vectors: int,
+    lanes: int,
+    tuning: PhaseTuning,
+    dot: type[Dot] = F32Dot,
+    load_share: float = 1.0,
+) -> float:
+    """Cycles for one step of depth (a group of input channels, a row of weights) of a block.
+
+    load_share: of half a cycle that a load takes, where multiplies that take longer count as half a cycle.
+    """
     stream = tuning.weights_stream_cycles * vectors * lanes / 8
-    return max(dot.busy_cycles(rows, vectors), (rows + vectors) / 2, tuning.latency_cycles) + stream
+    return max(dot.busy_cycles(rows, vectors), load_share * (rows + vectors) / 2, tuning.latency_cycles) + stream

@@ -106,7 +106,9 @@ ZEN5: Final = Tuning(
     # A zmm register is transformed in the time of a ymm: 16 channels a group at 14x14 1.39 to 1.67x, 32 at 7x7 1.08x.
     # Weights from memory come while products run, 9 bytes a cycle: 512 channels at 14x14 1.30x.
     winograd=WinogradTuning(transform_lanes=16, memory_overlapped=True),
-    winograd_groups=replace(GROUPS, transform_lanes=16, memory_overlapped=True, far_bytes_per_cycle=25.0),
+    winograd_groups=replace(
+        GROUPS, transform_lanes=16, memory_overlapped=True, far_bytes_per_cycle=25.0, memory_bytes_per_cycle=25.0
+    ),
 )
 # AMD EPYC (family 25, model 17), 2 cores of a virtual machine beside other work; AVX-512, executed 256 bits at a time.
 # All of a vector, multiplies too, then takes twice as long, and what counts is their ratio: Winograd's is that of ymm.
@@ -160,10 +162,26 @@ ZEN4: Final = Tuning(
         panel_lines=8,
         memory_stream_bytes=256,  # one row of f32 and bf16 1.27 to 1.35x, of s8 1.5x; of 17 MB, from L3, 0.92 to 0.97x
     ),
-    # 16 channels a group at 14x14 1.74x, 32 at 7x7 1.84x, 48 at 7x7 1.68x, 512 channels at 14x14 1.22x.
-    winograd=ZEN5.winograd,
-    # Beside multiplies that take twice as long their latency and memory count half: 16 channels a group at 7x7 1.46 to
-    # 1.6x by Winograd, at 9x9 1.32x, 64 at 7x7 1.17x; 22 of 23 in `winograd_groups` stay.
+    # 512 channels at 14x14 1.22x, before what follows.  Beside multiplies that take twice as long, loads and bytes from
+    # L3 count half, and L2 holds less between the steps than on a Zen 3.  96 to 192 channels at 7x7 1.55 to 1.7x (two
+    # threads 1.35 to 1.7x), 512 at 10x10 1.18x (1.12x), 256 to 512 at 28x28 1.10x (1.10x), 96 to 192 at 112x112 1.09x,
+    # 256 at 56x56 1.07x (1.04x); 64 others from 10x10 on 1.026x in the mean, 0.97 at least (1.012x, 0.94).
+    winograd=replace(
+        ZEN5.winograd,
+        far_bytes_per_cycle=24.0,
+        held_share=0.25,
+        block_cycles=10,
+        weights_kib_cycles=6,
+        weights_share=0.7,
+        spilled_kib_cycles=150,
+        between_share=0.2,
+        phases_kib_cycles=200,
+        reread_kib_cycles=1,
+        multiplied_lanes=8,
+    ),
+    # Their latency and memory count half, too: 16 channels a group at 7x7 1.46 to 1.6x by Winograd, at 9x9 1.32x, 64 at
+    # 7x7 1.17x; 22 of 23 in `winograd_groups` stay.  Without that row 16 a group at 14x14 were 1.74x, 32 at 7x7 1.84x,
+    # 48 at 7x7 1.68x.
     phases=PhaseTuning(latency_cycles=2.0),
     winograd_groups=replace(ZEN5.winograd_groups, weights_kib_cycles=11, ends_kib_cycles=60),
     moves=MoveTuning(

@@ -105,7 +105,7 @@ class WinogradTuning:
     far_bytes_per_cycle: float = 9.0  # of weights from beyond L2: products take at least that long
     memory_bytes_per_cycle: float = 14.0  # of weights that exceed (6 when others use memory)
     held_share: float = 1.0  # of L3: that much longer,
-    memory_overlapped: bool = False  # unless they come while products run, as those from beyond L2 do
+    memory_overlapped: bool = False  # or at least that long, if they come while products run
     block_cycles: int = 30  # of a register block of products, besides its steps
     phases_cycles: int = 10_000  # of three phases instead of one: 2 to 4 us with 8 to 48 channels at 14x14 and 28x28
     # Cycles for a KiB that comes from beyond L2, or goes there,
@@ -120,10 +120,15 @@ class WinogradTuning:
     phases_near_bytes: int = 7 << 17  # beyond this: less comes from L3 in time, as it is written once and read in order
     reread_kib_cycles: int = 14  # of a block's transformed tiles, for panels that do not come at once
     transform_lanes: int = 8  # that are transformed in the cycles above; more take as many times as long
+    multiplied_lanes: int = 16  # that two ports multiply at once: of more, loads count less beside their multiplies
 
     def turns(self, lanes: int) -> int:
         """What a vector of so many lanes takes in a transform, in the cycles above."""
         return max(1, lanes // self.transform_lanes)
+
+    def load_share(self, lanes: int) -> float:
+        """Of half a cycle, what a load takes beside multiplies of so many lanes that count as half a cycle."""
+        return 1 / max(1, lanes // self.multiplied_lanes)
 
     def source_cycles(self, m: int, lanes: int) -> int:
         """For a vector."""

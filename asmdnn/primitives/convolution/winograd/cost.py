@@ -55,8 +55,8 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
         )
     )
     multiplied = max(multiply_cycles(g, cut, sizes, isa, tuning), traffic.weights / own.far_bytes_per_cycle)
-    if not own.memory_overlapped:
-        multiplied += traffic.unheld / own.memory_bytes_per_cycle
+    from_memory = traffic.unheld / own.memory_bytes_per_cycle
+    multiplied = max(multiplied, from_memory) if own.memory_overlapped else multiplied + from_memory
     moved = (
         own.weights_kib_cycles * traffic.weights
         + own.ends_kib_cycles * traffic.ends
@@ -70,12 +70,14 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
 
 def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str, tuning: Tuning) -> float:
     """The products of all frequencies, if nothing has to be waited for."""
-    full, last = divmod(-(-g.oc // lanes_of(isa)), cut.vectors)
+    lanes = lanes_of(isa)
+    full, last = divmod(-(-g.oc // lanes), cut.vectors)
     total, own, steps = 0.0, tuning_of(g, tuning), steps_of(g, cut)
+    share = own.load_share(lanes)
     for size, times in runs_of(sizes.tiles, cut.block if cut.is_fused else sizes.tiles):
         for vectors, count in ((cut.vectors, full), (last, 1)):
             for rows, alike in runs_of(size, rows_of(isa, cut.types)[cut.vectors]) if vectors else ():
-                step = step_cycles(rows, vectors, lanes_of(isa), tuning.phases)
+                step = step_cycles(rows, vectors, lanes, tuning.phases, load_share=share)
                 total += alike * times * count * (own.block_cycles + steps * step)
     return total * sizes.frequencies * g.groups
 

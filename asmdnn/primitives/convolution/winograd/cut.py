@@ -195,11 +195,12 @@ def groups_together(g: ConvGeometry, lanes: int) -> list[int]:
 
 def blocks_of(tiles: int, rows: int, shares: int = 1) -> list[int]:
     """Sizes of blocks to consider, about whole register blocks of so many rows; few blocks are ones that threads can
-    share: about a multiple of four, and an even number.  shares: into how many equal parts channels are cut."""
+    share: about a multiple of four, and an even number.  Of several tiles none is alone: its one row of products would
+    wait for weights.  shares: into how many equal parts channels are cut."""
     counts = [-(-tiles // (times * rows)) for times in REGISTER_BLOCKS]
     unit = SHARES // gcd(SHARES, shares)
     sizes = dict.fromkeys(-(-tiles // (n if n * shares >= MANY else -(-n // unit) * unit)) for n in counts)
-    made = {size: shares * -(-tiles // size) for size in sizes}
+    made = {size: shares * -(-tiles // size) for size in sizes if size > 1 or tiles == 1}
     return [size for size, count in made.items() if count >= SHARES and (count % 2 == 0 or count >= MANY // 2)]
 
 
