@@ -68,9 +68,10 @@ def lay_out(
 
     tile_rows, panel_rows: what each adds to a record; pattern: int64[tiles]; spec_of, cycles: int64[panels, patterns].
     """
-    panels, tiles = len(panel_rows), len(tile_rows)
-    records = np.empty((panels * tiles, tile_rows.shape[1]), np.int64)
+    panels, (tiles, width) = len(panel_rows), tile_rows.shape
+    records = np.empty((panels * tiles, width), np.int64)
     cost = np.empty(panels * tiles, np.int32)
+    numbers, costs = spec_of.take(pattern, 1), cycles.astype(np.int32).take(pattern, 1)
     whole = tiles // chunk * chunk
     at = 0
     for first in range(0, panels, panels_at_once):
@@ -80,11 +81,11 @@ def lay_out(
                 continue
             block = slice(at, at + (end - begin) * (group.stop - first))
             shape = -1, group.stop - first, size
-            out, patterns = records[block].reshape(*shape, records.shape[1]), pattern[begin:end].reshape(-1, 1, size)
-            rows = tile_rows[begin:end].reshape(-1, 1, size, records.shape[1])
-            np.add(rows, panel_rows[group][:, None], out=out)
-            number = np.arange(group.start, group.stop)[:, None]
-            out[..., 0] = spec_of[number, patterns]
-            cost[block].reshape(shape)[:] = cycles[number, patterns]
+            out, of_panels = records[block].reshape(*shape, width), np.empty((*shape[1:], width), np.int64)
+            of_panels[:] = panel_rows[group][:, None]  # a chunk of each, so that long runs of numbers are added
+            rows = tile_rows[begin:end].reshape(-1, 1, size * width)
+            np.add(rows, of_panels.reshape(shape[1], -1), out=out.reshape(len(rows), shape[1], -1))
+            out[..., 0] = numbers[group, begin:end].reshape(shape[1], -1, size).swapaxes(0, 1)
+            cost[block].reshape(shape)[:] = costs[group, begin:end].reshape(shape[1], -1, size).swapaxes(0, 1)
             at = block.stop
     return records, cost
