@@ -21,6 +21,7 @@ EVERY = 5  # of the cases of f32
 LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS)
 ENDS = tuple(of for of in LEVELS_OF_TYPES if of[0] in (F32, U8S8, BF16))  # what is stored depends on sums and level
 PARTS = tuple(of for of in LEVELS_OF_TYPES if of[0] == BF16)  # which convolutions multiply along rows of the kernel
+HALVES = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of).has_halves)
 SHIFTED = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of).shift)
 OTHERS = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of) in (WidenedDot, WordsDot, PairsDot, S32Dot))
 
@@ -89,6 +90,19 @@ def parts_of_groups(isa: str, types: Types) -> Iterator[ConvTileSpec]:
             yield replace(tile, isa=isa, types=types, groups=groups)
 
 
+def half_vectors(isa: str, types: Types) -> Iterator[ConvTileSpec]:
+    """The low half of the last vector, for every number of channels in it; whole vectors of dst, and old sums."""
+    half = lanes_of(isa) // 2
+    for tail in range(1, half + 1):
+        vectors = 1 + tail % 3
+        channels = (vectors - 1) * 2 * half + tail
+        start = {"bias": True} if tail % 2 else {"accumulate": True}
+        blocked = conv.blocked(f32_level(isa), 3, vectors, channels=channels, **start)
+        plain = conv.plain(f32_level(isa), 2, channels, 3, bias=True, weights_vector_bytes=256 * (tail % 2))
+        for tile in (blocked, plain):
+            yield replace(of_types(tile, isa, types, types.sums, tail % types.group), half_last=True)
+
+
 def starts(isa: str) -> Iterator[StartsSpec]:
     """Sums of rows, times a shift, a zero point, or both."""
     for vectors in (1, 2, 4):
@@ -99,6 +113,7 @@ def starts(isa: str) -> Iterator[StartsSpec]:
 
 FAMILIES = {
     **{f"conv-results-{types}-{isa}": partial(results, isa, types) for types, isa in ENDS},
+    **{f"conv-halves-{types}-{isa}": partial(half_vectors, isa, types) for types, isa in HALVES},
     **{f"conv-parts-{types}-{isa}": partial(parts_of_groups, isa, types) for types, isa in PARTS},
     **{f"conv-starts-{types}-{isa}": partial(starts_of_pixels, isa, types) for types, isa in SHIFTED},
     **{f"conv-dots-{types}-{isa}": partial(other_dots, isa, types) for types, isa in (*OTHERS, *SHIFTED)},

@@ -98,6 +98,7 @@ class Dot:
     shift: ClassVar[int] = 0
     is_native: ClassVar[bool] = True
     tile_product: ClassVar[str] = ""
+    has_halves: ClassVar[bool] = False  # whether half a register may be multiplied beside whole ones
     reads_memory: ClassVar[bool] = True  # whether a multiply takes weights from there, as they lie
     blocks: ClassVar[Mapping[int, Blocks]] = MappingProxyType(
         {16: {1: 12, 2: 6, 4: 2, 8: 1}, 32: {1: 24, 2: 14, 4: 6, 8: 2, 16: 1}}

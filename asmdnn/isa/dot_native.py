@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.dot_base import GROUP_BYTES, WHOLE, Blocks, Dot, GroupPart
-from asmdnn.isa.pieces import broadcast_bytes
+from asmdnn.isa.pieces import as_wide, broadcast_bytes
 from asmdnn.isa.vector import Row
 
 SHIFT: Final = 128  # from s8 to u8
@@ -32,9 +32,10 @@ class Bf16Dot(Dot):
     """Two products, the one of odd k first, each added with one rounding; denormals count as zero."""
 
     tile_product: ClassVar[str] = "TDPBF16PS"
+    has_halves: ClassVar[bool] = True
 
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
-        self.asm.VDPBF16PS(acc, copy, row)
+        self.asm.VDPBF16PS(acc, as_wide(copy, acc), row)
 
     def outer_product_of_parts(
         self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, part: GroupPart = WHOLE
@@ -62,13 +63,16 @@ class VnniDot(Dot):
     """Exact products of four bytes, sums modulo 2^32."""
 
     tile_product: ClassVar[str] = "TDPBUSD"
+    has_halves: ClassVar[bool] = True
 
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
-        self.asm.VPDPBUSD(acc, copy, row)
+        self.asm.VPDPBUSD(acc, as_wide(copy, acc), row)
 
 
 class AvxVnniDot(VnniDot):
     """The same under its VEX encoding, which other CPUs have."""
+
+    has_halves: ClassVar[bool] = False
 
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.asm.VPDPBUSD_VEX(acc, copy, row)

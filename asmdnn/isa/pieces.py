@@ -33,6 +33,11 @@ def low_part(x: Register, size_bytes: int) -> Register:
     return x.ymm if x.size_bytes * size_bytes // 4 > HALF_BYTES else x.xmm
 
 
+def as_wide(x: Register, other: Register) -> Register:
+    """x, or its low half beside half a register."""
+    return x.ymm if other.size_bytes < x.size_bytes else x
+
+
 def pieces(count: int) -> Iterator[tuple[int, int]]:
     """(offset, size) of the powers of two, falling, that make up `count` <= 16 bytes."""
     offset = 0

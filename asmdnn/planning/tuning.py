@@ -63,7 +63,7 @@ class ConvolutionTuning:
     streaming_bytes: int = 8 << 20  # a larger dst of rows, depthwise ones and first layers, goes past the caches
     rows_of_whole: bool = True  # groups that fill a vector go by rows also with strides, and in rows of few pixels
     narrow_cost: float = 1.0  # of a cycle with ymm registers: below 1 they may be faster where f32 channels of dst fill
-    # no more than half of the last zmm register
+    # no more than half of the last zmm register, and half of that is multiplied in tiles of other types
     narrow_groups: bool = False  # groups of 8 channels with strides go by ymm registers, one group in each
     grouped_pixel_cycles: int = 3  # of a pixel of rows at least: a load, a store, and what it takes to get on
     cut_step_cycles: float = 1.0  # that a pixel's step takes longer if not all of its bytes exist,

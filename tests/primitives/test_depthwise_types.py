@@ -152,7 +152,7 @@ def test_blocks_of_channels_stay_with_rows(channels: int) -> None:
 def test_few_inputs_of_halves(level: str, src: dnn.DataType) -> None:
     """One at a time where the level does not multiply several."""
     pd = check_halves("mb1ic1ih20oc8kh3ph1", ("any", "any", "any"), src, level)
-    assert pd.implementation == ("direct" if level == "avx512_core_bf16" else "few_inputs") + f":{level}"
+    assert pd.implementation == ("kernel_rows" if level == "avx512_core_bf16" else "few_inputs") + f":{level}"
 
 
 @OF_BYTES

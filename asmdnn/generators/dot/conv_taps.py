@@ -18,9 +18,11 @@ class TapCode:
     """
 
     def __init__(self, spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
-        self.spec, self.dot, self.acc, self.of_taps = spec, dot, acc, spec.of_taps()
+        self.spec, self.dot, self.of_taps = spec, dot, spec.of_taps()
+        self.acc = [spec.multiplied(row) for row in acc]
         registers, gp = dot.v.registers, dot.asm.gp
-        self.row = registers.take("row", spec.vectors * dot.row_registers)
+        self.held = registers.take("row", spec.vectors * dot.row_registers)
+        self.row = spec.multiplied(self.held)
         self.spare = registers.take("broadcast source", min(BROADCASTS, registers.available))
         names = ("src", "weights", "taps", "prefetched")
         self.src, self.weights, self.taps, self.prefetched = (gp.take(name) for name in names)
@@ -49,7 +51,7 @@ class TapCode:
                 asm.stretch((self.of_taps, group), lambda group=group: self.multiply_tap(group))  # type: ignore[misc]
             asm.bind(nothing)
         asm.gp.free(self.src, self.weights, self.taps, self.prefetched, self.left, self.tap_src, self.tap_weights)
-        self.dot.v.registers.free(*self.row, *self.spare)
+        self.dot.v.registers.free(*self.held, *self.spare)
 
     def prefetched_places(self, group: TapGroup) -> list[int]:
         """The offsets, from a tap's source, of the lines that the same tap of the next tile reads."""
@@ -71,7 +73,9 @@ class TapCode:
             # them; a step has vectors + pixels loads for vectors x pixels multiplies.
             for j in range(spec.vectors):
                 apart = spec.weights_vector_bytes or dot.row_bytes
-                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * apart, size=dot.row_bytes)
+                is_half = spec.half_last and j == spec.vectors - 1
+                size = dot.row_bytes // 2 if is_half else dot.row_bytes
+                at = mem(self.tap_weights, c * spec.weights_row_bytes + j * apart, size=size)
                 asm.call_it(at, f"weights[{c}, {j}]")
                 dot.load(self.row[j * dot.row_registers : (j + 1) * dot.row_registers], dot.v, at)
             for line in range(c, spec.prefetch_lines, len(parts)):

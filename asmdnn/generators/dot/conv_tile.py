@@ -1,11 +1,14 @@
 """The spec of a convolution tile, and its footprint; conv.py has the kernel."""
 
+from collections.abc import Sequence
+
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup, vectors_of_dst
 from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
 from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
 from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
+from asmdnn.isa.assembler import Register
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.records import dataclass, replace
@@ -40,6 +43,7 @@ class ConvTile:
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
     starts: tuple[int, ...] = ()  # of every pixel, in bias
     weights_vector_bytes: int = 0  # between vectors of a weights row; 0: they are contiguous
+    half_last: bool = False  # of the last vector the low half is multiplied, the others are padding
     dst_argument: int = 0  # the pointer to dst's vector 1, others follow; 0: they lie dst_vector_bytes apart
 
     @property
@@ -116,12 +120,23 @@ class ConvTile:
         if self.src_channel_bytes == GROUP_BYTES:  # a pixel's channels are one range
             places = [(first, sum(sizes) - first)]
         src = [(self.src_pixel_bytes[p] + at, size) for p in group.pixels for at, size in places]
+        rows = [
+            (c * self.weights_row_bytes + at, size) for c in range(len(sizes)) for at, size in self.row_ranges(lanes)
+        ]
+        return (*(Range(SRC, b, b + width) for b, width in src), *(Range(WEIGHTS, b, b + size) for b, size in rows))
+
+    def row_ranges(self, lanes: int) -> list[tuple[int, int]]:
+        """(first byte, bytes) of what a step reads of a row of weights."""
         size = self.types.weights_bytes * lanes
-        apart = self.weights_vector_bytes or size
-        rows = [c * self.weights_row_bytes + j * apart for c in range(len(sizes)) for j in range(self.vectors)]
-        if apart == size:  # a row is one range
-            rows, size = rows[:: self.vectors], size * self.vectors
-        return (*(Range(SRC, b, b + width) for b, width in src), *(Range(WEIGHTS, b, b + size) for b in rows))
+        apart, missing = self.weights_vector_bytes or size, size // 2 * self.half_last
+        if apart == size:  # one range
+            return [(0, size * self.vectors - missing)]
+        last = self.vectors - 1
+        return [(j * apart, size - missing * (j == last)) for j in range(self.vectors)]
+
+    def multiplied(self, row: Sequence[Register]) -> Sequence[Register]:
+        """Of a register for each vector, what is multiplied."""
+        return [*row[:-1], row[-1].ymm] if self.half_last else row
 
     def of_taps(self) -> "ConvTile":
         """The same spec without the fields that do not matter to the multiplies of a tap."""

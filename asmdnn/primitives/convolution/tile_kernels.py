@@ -128,8 +128,14 @@ class TileKernels:
             dst=self.result(depth),
             operand_types=self.types.operands if depth.post_ops else (),
             dst_argument=apart,
+            half_last=self.halves and 0 < channels - (vectors - 1) * lanes <= lanes // 2,
             **of_pattern,
         )
+
+    @property
+    def halves(self) -> bool:
+        """Whether half a vector is multiplied, which takes less time than a whole one."""
+        return self.dot.has_halves and self.engine.tuning.convolution.narrow_cost < 1
 
     def result(self, depth: Depth) -> DataType | None:
         """What a tile stores, where that is not its sums, which partial sums are, nor f32 after post-ops."""

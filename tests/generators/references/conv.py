@@ -126,7 +126,9 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
                 count = min(together, group.channels - step * together)
                 elements, apart = lanes * together, spec.weights_vector_bytes or spec.types.weights_bytes * lanes
                 at = [weights + step * spec.weights_row_bytes + j * apart for j in range(spec.vectors)]
-                row = np.concatenate([memory["weights"].load(x, elements) for x in at]).reshape(-1, together)
+                counts = [elements] * (spec.vectors - 1) + [elements // 2 if spec.half_last else elements]
+                row = np.concatenate([memory["weights"].load(x, n) for x, n in zip(at, counts, strict=True)])
+                row = np.resize(np.append(row, np.zeros(elements)), (spec.vectors * lanes, together))
                 first = 0 if step else group.first
                 for p in group.pixels:
                     at = spec.src_pixel_bytes[p] + src + step * spec.src_channel_bytes
