@@ -148,6 +148,24 @@ def test_operators_with_attributes(name: str) -> None:
     check(graph, loss, {"x": random(2, 3, 4, 5)}, ["x"])
 
 
+@pytest.mark.parametrize(
+    ("bounds", "slopes"),
+    [
+        ((0.0, 6.0), (0, 0, 1, 0, 0)),  # as torch.nn.functional.relu6
+        ((0.0,), (0, 0, 1, 1, 1)),  # as torch.relu
+        ((-1.0, 6.0), (1, 1, 1, 1, 0)),  # as torch.clamp, the others too
+        ((None, 0.0), (1, 1, 0, 0, 0)),
+        ((0.0, 0.0), (0, 1, 0, 0, 0)),
+    ],
+)
+def test_slopes_of_clip_at_bounds(bounds: tuple[Any, ...], slopes: tuple[int, ...]) -> None:
+    graph = dnn.Graph("clip")
+    x = graph.input("x", (5,))
+    loss = graph.apply("ReduceSum", graph.apply("Clip", x, *bounds), keepdims=0)
+    net = graph.compile(engine=engine(1), d=graph.gradients(loss, wrt=[x])[0])
+    assert net(np.array([-0.5, 0, 3, 6, 7], np.float32)).tolist() == list(slopes)
+
+
 WITH_ZEROS = random(3, 5, 4) * (np.arange(60).reshape(3, 5, 4) % 7 != 3)
 SINGULAR = np.stack([random(3, 3), np.ones((3, 3), np.float32), np.zeros((3, 3), np.float32)])
 CHOSEN: dict[str, tuple[str, Any, tuple[Any, ...], dict[str, Any]]] = {

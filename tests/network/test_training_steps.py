@@ -101,6 +101,18 @@ def test_maxima_are_found_once(pads: tuple[int, ...]) -> None:
     assert all(found.fits for found in step.verify(given))
 
 
+def test_norms_clip_what_they_write() -> None:
+    """No step keeps what is clipped from 0 up: gradients read the result."""
+    g = dnn.Graph("clipped")
+    x, weights = (g.input(name, (2, 3, 6, 6)) for name in ("x", "weights"))
+    scale, shift = g.parameter("scale", (3,), "ones"), g.parameter("shift", (3,), "zeros")
+    mean, variance = g.state("mean", (3,)), g.state("variance", (3,), initial=1)
+    h, *_ = g.apply("BatchNormalization", x, scale, shift, mean, variance, results=3, training_mode=1)
+    loss = g.apply("ReduceSum", g.apply("Mul", g.apply("Clip", h, 0.0, 6.0), weights), keepdims=0)
+    lines = g.train(loss, dnn.optim.SGD(0.1), engine=engine(1)).explain()
+    assert lines.count("+ Clip: batch_norm") == 1 and "Clip '" not in lines
+
+
 def test_planning_looks_at_each_step_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which states may be written in place is asked of one graph of steps, however many states there are."""
     from asmdnn.network.state_order import StepGraph

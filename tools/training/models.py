@@ -53,6 +53,23 @@ def resnet18(o: Layers, x: Any, batch: int) -> Any:
     return o.linear("head", o.mean(x), (512, 1000))
 
 
+def resnet50(o: Layers, x: Any, batch: int) -> Any:
+    """A stride is that of the 3x3 convolution, as torchvision has it."""
+    x = o.max_pool(o.relu(o.norm("stem.n", o.conv("stem", x, (3, 64), 7, 2), 64)), 3, 2, 1)
+    width = 64
+    for stage, count in enumerate((3, 4, 6, 3)):
+        inner, wide = 64 << stage, 256 << stage
+        for block in range(count):
+            at, stride = f"{stage}.{block}", 2 if stage and not block else 1
+            h = o.relu(o.norm(f"{at}.n", o.conv(f"{at}.a", x, (width, inner), 1), inner))
+            h = o.relu(o.norm(f"{at}.m", o.conv(f"{at}.b", h, (inner, inner), 3, stride), inner))
+            h = o.norm(f"{at}.p", o.conv(f"{at}.c", h, (inner, wide), 1), wide)
+            if width != wide:
+                x = o.norm(f"{at}.o", o.conv(f"{at}.d", x, (width, wide), 1, stride), wide)
+            x, width = o.relu(h + x), wide
+    return o.linear("head", o.mean(x), (2048, 1000))
+
+
 MOBILE = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
 
 
@@ -116,6 +133,7 @@ MODELS = {
     "lenet": Model(lenet, images(28, 1), one_each, 10),
     "cnn": Model(cnn, images(8, 1), one_each, 10),
     "resnet18": Model(resnet18, images(224), one_each, 1000),
+    "resnet50": Model(resnet50, images(224), one_each, 1000),
     "mobilenet": Model(mobilenet, images(224), one_each, 1000),
     "unet": Model(unet, images(128), lambda batch: (batch, 128, 128), 8),
     "lstm": Model(lstm, lambda batch: (32, batch, 128), lambda batch: (32, batch), 64),

@@ -84,14 +84,22 @@ def hard_swish(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 
 def clip(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """Nothing where a bound is the result; at a bound all, as torch does.  Bounds are numbers."""
-    d, x = given_of(given), node.inputs[0]
+    """Nothing where a bound is the result; at a bound all, as torch's clamp does.  Bounds are numbers.
+
+    From 0 up it is relu6 and its kind, nothing at a bound, as torch has that and Relu: the result then says where, so
+    that nobody keeps x, and one kernel computes x and clips it."""
+    d, x, y = given_of(given), node.inputs[0], node.outputs[0]
     bounds = node.inputs[1:]
     if node.opset < CLIP_BY_INPUTS:
         bounds = tuple(w.constant(n) if n is not None else "" for n in (node.get("min"), node.get("max")))
-    for op, bound in zip(("Less", "Greater"), bounds, strict=False):
-        if bound:
-            d = w.where(w(op, x, bound), 0.0, d)
+    least, most = (w.data(bounds[i]) if i < len(bounds) and bounds[i] else None for i in range(2))
+    if least is not None and least == 0 and (most is None or most > 0):
+        d = w.where(w.greater(y, 0.0), d, 0.0)
+        d = d if most is None else w.where(w("Less", y, bounds[1]), d, 0.0)
+    else:
+        for op, bound in zip(("Less", "Greater"), bounds, strict=False):
+            if bound:
+                d = w.where(w(op, x, bound), 0.0, d)
     return (d, *[None] * (len(node.inputs) - 1))
 
 
