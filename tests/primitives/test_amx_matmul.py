@@ -214,3 +214,13 @@ def test_a_cpu_without_the_level_says_so() -> None:
         pytest.skip("this CPU has AMX")
     with pytest.raises(dnn.Unimplemented, match=f"isa {ISA} cannot be executed here"):
         dnn.Primitive(pd)
+
+
+@pytest.mark.parametrize("apart", [600, 608])
+def test_a_product_without_steps_is_left_to_vectors(apart: int) -> None:
+    """Whose rows take no room in a cache; matrices that share weights share a call, also if they do not touch."""
+    src, weights = dnn.MemoryDesc((3, 20, 0), dnn.bf16, "abc"), dnn.MemoryDesc((1, 0, 30), dnn.bf16, "abc")
+    dst = dnn.MemoryDesc((3, 20, 30), dnn.bf16, strides=(apart, 30, 1))
+    pd = dnn.primitive_desc(dnn.MatMul(src, weights, dst), engine=dnn.Engine(isa=ISA, threads=1, tuning=ALWAYS))
+    assert "amx" not in pd.implementation
+    assert any("there are no steps of k" in str(refusal) for refusal in pd.refusals)

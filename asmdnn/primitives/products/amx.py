@@ -81,10 +81,10 @@ def total_cycles(p: Product, target: Target) -> float:
 def check_amx(p: Product, target: Target) -> None:
     """Raise Refused for few rows, and for what vectors are expected to multiply in less time."""
     tuning = target.products
-    if (rows := p.m * most_items(p, target)) < tuning.amx_rows:
-        raise Refused(f"{rows} rows are left to vectors: tiles take {tuning.amx_rows} or more")
     if not p.k:
         raise Refused("there are no steps of k")
+    if (rows := p.m * most_items(p, target)) < tuning.amx_rows:
+        raise Refused(f"{rows} rows are left to vectors: tiles take {tuning.amx_rows} or more")
     if max(MOST_ROWS * max(p.src.row_bytes, p.dst.row_bytes), TILE_GROUPS * p.weights.row_bytes) > MAX_OFFSET:
         raise Refused("the rows of a call are more than 2 GiB apart")
     vectors = expected_cycles(p, target.of_vectors(dot_level(p.types, target.isa)))
