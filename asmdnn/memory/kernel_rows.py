@@ -1,6 +1,6 @@
 """The format of weights of which a multiply takes two at a time along a row of the kernel, channels innermost."""
 
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,13 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.layout import naturals
 from asmdnn.memory.tags import LETTERS
+from asmdnn.memory.transformed import GROUPS, TransformedDesc
 from asmdnn.records import dataclass
-from asmdnn.types import F32_BYTES, UPPER_FLOATS, DataType
-
-GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # elements that a multiply takes together
+from asmdnn.types import DataType
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class KernelRowsDesc(MemoryDesc):
+class KernelRowsDesc(TransformedDesc):
     """Weights (o, c, [kd, [kh,]] kw) of bf16, the kw * c elements of a row of the kernel one after the other, channels
     innermost, as src has them with channels last: groups of two may have those of two positions.
 
@@ -57,7 +56,7 @@ class KernelRowsDesc(MemoryDesc):
         put(self, "_extent", storage.size_bytes // dtype.size_bytes)
         put(self, "_key", ("rows", dims, outputs, *storage._key))
 
-    holds_elements: ClassVar[bool] = False
+    why: ClassVar[str] = "groups of it span positions"
 
     @property
     def adjoint(self) -> "KernelRowsDesc":
@@ -74,14 +73,6 @@ class KernelRowsDesc(MemoryDesc):
         """The order of the dims, after the form: "rows:Acdb16a"; pairs of "db" are innermost."""
         out, kernel, into = self._order
         return f"rows:{out.upper()}{kernel}{into}{self.panel}{out}"
-
-    @property
-    def alias(self) -> None:
-        return None
-
-    @property
-    def is_dense(self) -> bool:
-        return False
 
     @property
     def may_overlap(self) -> bool:
@@ -107,16 +98,3 @@ class KernelRowsDesc(MemoryDesc):
         """Channels last."""
         order = (self.outputs, *range(2, array.ndim), 1 - self.outputs)
         return np.transpose(array, order).reshape(self.storage.dims)
-
-    def permute_axes(self, permutation: Any) -> NoReturn:
-        raise self._no("other axes")
-
-    def reshape(self, dims: Any) -> NoReturn:
-        raise self._no("other dims")
-
-    def _require_layout(self, what: str) -> None:
-        if what != "size":
-            raise self._no(what)
-
-    def _no(self, what: str) -> InvalidArguments:
-        return InvalidArguments(f"desc {self} has no {what}, groups of it span positions: keep the plain weights")

@@ -1,7 +1,7 @@
 """The format of weights that Winograd's convolution reads: transformed, so that no element is where it was."""
 
 from functools import cache
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.desc import MemoryDesc
 from asmdnn.memory.layout import naturals
+from asmdnn.memory.transformed import GROUPS, TransformedDesc
 from asmdnn.records import dataclass
-from asmdnn.types import F32_BYTES, UPPER_FLOATS, DataType, f32
+from asmdnn.types import DataType, f32
 
 TAPS: Final = 3  # along an axis
 HALF_BITS, HALF_UNIT = 16, 1 << 15  # that an upper half leaves out of f32; half of the least that it keeps
@@ -22,12 +23,11 @@ G: Final = {  # for points 0, 1, -1, infinity, and 0, A, -A, B, -B, infinity
         (1 / 6, 1 / 6 * B, 1 / 3), (1 / 6, -1 / 6 * B, 1 / 3), (0, 0, 1),
     ),
 }  # fmt: skip
-GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # input channels that a multiply takes together
 AT_ONCE: Final = 1024  # pairs of channels that are transformed at a time: float64 of them stays in L2
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
-class WinogradDesc(MemoryDesc):
+class WinogradDesc(TransformedDesc):
     """Weights (o, c, 3, 3), transformed for tiles of m x m results: U = G g G^T for every o and c, in f32 or rounded to
     bf16; or of groups, (g, o / g, c / g, 3, 3).
 
@@ -73,7 +73,7 @@ class WinogradDesc(MemoryDesc):
         *groups, out, into, rows, columns = self.dims
         return WinogradDesc((*groups, into, out, rows, columns), self.dtype, self.m, self.panel, not self.turned)
 
-    holds_elements: ClassVar[bool] = False
+    why: ClassVar[str] = "its elements are transformed"
 
     @property
     def storage(self) -> MemoryDesc:
@@ -83,14 +83,6 @@ class WinogradDesc(MemoryDesc):
     def tag(self) -> str:
         """Of the storage, after the form."""
         return f"winograd{self.m}{'turned' * self.turned}:{self.storage.tag}"
-
-    @property
-    def alias(self) -> None:
-        return None
-
-    @property
-    def is_dense(self) -> bool:
-        return False
 
     def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
         """What `storage` holds of weights `array`, upper halves of f32 as words: computed in float64."""
@@ -107,19 +99,6 @@ class WinogradDesc(MemoryDesc):
         found += 0  # no -0, which negative coefficients make of zeros
         found = found.reshape(*array.shape[:-2], size, size)
         return found if self.dtype == f32 else upper_halves(found)
-
-    def permute_axes(self, permutation: Any) -> NoReturn:
-        raise self._no("other axes")
-
-    def reshape(self, dims: Any) -> NoReturn:
-        raise self._no("other dims")
-
-    def _require_layout(self, what: str) -> None:
-        if what != "size":
-            raise self._no(what)
-
-    def _no(self, what: str) -> InvalidArguments:
-        return InvalidArguments(f"desc {self} has no {what}, its elements are transformed: keep the plain weights")
 
 
 def tag_of_panels(has_groups: bool, panel: int, turned: bool, together: int) -> str:

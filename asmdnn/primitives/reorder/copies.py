@@ -10,9 +10,7 @@ from functools import cache, wraps
 
 from asmdnn.forking import importing
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.kernel_rows import KernelRowsDesc
 from asmdnn.memory.summed import SummedDesc
-from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.phases import barriers_before
@@ -47,18 +45,13 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     """The phases that do it."""
     with importing():  # the kernels of reorders, which most plans do without
         from asmdnn.primitives.reorder.compensation import add_sums
-        from asmdnn.primitives.reorder.kernel_rows import add_rows
         from asmdnn.primitives.reorder.schedule import reorder_phases
         from asmdnn.primitives.reorder.style import MoveStyle
-        from asmdnn.primitives.reorder.winograd import add_transform
+        from asmdnn.primitives.reorder.transformed import add_transformed
 
-    if isinstance(step.dst, WinogradDesc):
+    if not step.dst.holds_elements:
         assembly.words += words
-        add_transform(assembly, (step.source, step.src), (step.target, step.dst))
-        return
-    if isinstance(step.dst, KernelRowsDesc):
-        assembly.words += words
-        add_rows(assembly, (step.source, step.src), (step.target, step.dst))
+        add_transformed(assembly, (step.source, step.src), (step.target, step.dst))
         return
     places = step.source, step.target
     formats = step.src.storage, step.dst.storage

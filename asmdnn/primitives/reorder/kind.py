@@ -2,7 +2,7 @@
 
 from asmdnn.primitives.core.any_batch import by_rows
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
-from asmdnn.primitives.reorder import kernel_rows, packed, plan, winograd
+from asmdnn.primitives.reorder import packed, plan, transformed
 from asmdnn.primitives.reorder.reorder import Reorder
 
 
@@ -11,7 +11,7 @@ def words(desc: Reorder) -> Words:
     return Words("reorder", "" if mask is None else f"oflag:s8s8_comp:{mask}", dims_word(desc.src))
 
 
-PLANNERS, BOTH = (plan.plans, winograd.plan, kernel_rows.plan, packed.plan), ("src", "dst")
+PLANNERS, BOTH = (plan.plans, transformed.plan, packed.plan), ("src", "dst")
 KINDS = (
     Kind(
         Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH, any_batch=by_rows, rounds=True

@@ -1,6 +1,5 @@
 """A reorder into the format that Winograd's convolution reads: weights in panels, then their transform."""
 
-from collections.abc import Iterator
 from math import prod
 
 import numpy as np
@@ -8,44 +7,16 @@ import numpy as np
 from asmdnn.generators.winograd.weights import TAPS, WeightsTransformSpec
 from asmdnn.isa.vectors import NARROWEST, f32_widths, lanes_of, vector_bytes
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.winograd import GROUPS, WinogradDesc
+from asmdnn.memory.transformed import GROUPS
+from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase, records_of, views
-from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer
-from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.reorder.schedule import reorder_phases
-from asmdnn.types import FLOATS, f32
+from asmdnn.types import f32
 
-NAME = "winograd"
+LEAST_LANES = lanes_of(NARROWEST)  # that panels are a multiple of
 PANELS = "panels of weights"  # scratch
-
-
-def plan(desc: Reorder, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
-    """Plan a reorder into a WinogradDesc, or say why not; nothing of others."""
-    if not isinstance(desc.dst, WinogradDesc):
-        return iter(())
-    try:
-        return planned(desc, desc.dst, attr, engine)
-    except Refused as reason:
-        return Refusal(f"{NAME}:{engine.isa}", str(reason))
-
-
-def planned(desc: Reorder, dst: WinogradDesc, attr: Attr, engine: Engine) -> Plan:
-    """Raises Refused."""
-    if desc.src.storage is not desc.src or desc.src.dtype not in FLOATS:
-        raise Refused(f"src is {desc.src}, only plain and blocked {', '.join(map(str, FLOATS))} are implemented")
-    if dst.panel % lanes_of(NARROWEST):
-        raise Refused(f"dst has panels of {dst.panel} channels, no multiple of {lanes_of(NARROWEST)}")
-    if attr.post_ops or attr.quantizes or desc.compensation is not None:
-        raise Refused("attributes and compensation are not implemented")
-    assembly = Assembly(engine.tuning, engine.isa)
-    add_transform(assembly, ("src", desc.src), ("dst", dst))
-    return assembly.plan(f"{NAME}:{level_of(dst, engine.isa)}", {"src": desc.src, "dst": dst}, ("dst",))
 
 
 def add_transform(assembly: Assembly, source: tuple[str, MemoryDesc], target: tuple[str, WinogradDesc]) -> None:

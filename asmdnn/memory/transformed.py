@@ -1,0 +1,39 @@
+"""What formats of weights that hold no elements have in common: a reorder makes them, kernels read them."""
+
+from typing import Any, ClassVar, Final, NoReturn
+
+from asmdnn.errors import InvalidArguments
+from asmdnn.memory.desc import MemoryDesc
+from asmdnn.records import dataclass
+from asmdnn.types import F32_BYTES, UPPER_FLOATS
+
+GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # elements that a multiply takes together
+
+
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
+class TransformedDesc(MemoryDesc):
+    """A description whose elements nothing views or copies.  why: what they are instead."""
+
+    why: ClassVar[str]
+    holds_elements: ClassVar[bool] = False
+
+    @property
+    def alias(self) -> None:
+        return None
+
+    @property
+    def is_dense(self) -> bool:
+        return False
+
+    def permute_axes(self, permutation: Any) -> NoReturn:
+        raise self._no("other axes")
+
+    def reshape(self, dims: Any) -> NoReturn:
+        raise self._no("other dims")
+
+    def _require_layout(self, what: str) -> None:
+        if what != "size":
+            raise self._no(what)
+
+    def _no(self, what: str) -> InvalidArguments:
+        return InvalidArguments(f"desc {self} has no {what}, {self.why}: keep the plain weights")
