@@ -14,7 +14,7 @@ from asmdnn.planning.machine import machine_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution import few_outputs
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, packing_cycles
+from asmdnn.primitives.convolution.winograd.cost import cycles_of, direct_cycles, least_cycles, packing_cycles
 from asmdnn.primitives.convolution.winograd.cut import Form, WinogradCut, candidates, rows_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import MULTIPLIED, fast_pairs
@@ -56,14 +56,17 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
         if weights.panel not in (width * lanes for width in widths):
             raise Refused(f"weights are in panels of {weights.panel}, {isa} multiplies by {widths} times {lanes}")
         forms, widths = ((weights.m, MULTIPLIED[weights.dtype]),), (weights.panel // lanes,)
-    cuts = list(candidates(g, isa, forms, usable(widths, -(-g.oc // lanes))))
-    cost = {
-        cut: cycles_of(g, cut, isa, caches, tuning) + packs * packing_cycles(g, cut.m, lanes, tuning) for cut in cuts
-    }
-    best = min(cost, key=lambda cut: (cost[cut], -cut.vectors))  # of equal ones wider panels: longer runs of weights
+    costs: list[tuple[float, WinogradCut]] = []
+    for form in sorted(forms, key=lambda form: -form[0]):  # fewer products first, which leave others no chance
+        packing = packs * packing_cycles(g, form[0], lanes, tuning)
+        if costs and packing + least_cycles(g, form, isa, tuning) >= min(cost for cost, _ in costs):
+            continue
+        cuts = candidates(g, isa, [form], usable(widths, -(-g.oc // lanes)))
+        costs += [(packing + cycles_of(g, cut, isa, caches, tuning), cut) for cut in cuts]
+    cycles, best = min(costs, key=lambda found: (found[0], -found[1].vectors))  # wider panels: longer runs of weights
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
-        return CutChoice(best, cost[best], directly(g, engine))
-    return CutChoice(best, cost[best])
+        return CutChoice(best, cycles, directly(g, engine))
+    return CutChoice(best, cycles)
 
 
 def directly(g: ConvGeometry, engine: Engine) -> float:

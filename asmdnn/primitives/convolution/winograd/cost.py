@@ -10,7 +10,15 @@ from asmdnn.planning.tuning import Tuning, WinogradTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.multiplied import are_bytes_by_floats
 from asmdnn.primitives.convolution.row_refusals import shares_vectors
-from asmdnn.primitives.convolution.winograd.cut import CutSizes, WinogradCut, rows_of, sizes_of, steps_of
+from asmdnn.primitives.convolution.winograd.cut import (
+    CutSizes,
+    Form,
+    WinogradCut,
+    rows_of,
+    sizes_of,
+    steps_of,
+    tiles_of,
+)
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
@@ -80,6 +88,19 @@ def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str
                 step = step_cycles(rows, vectors, lanes, tuning.phases, load_share=share)
                 total += alike * times * count * (own.block_cycles + steps * step)
     return total * sizes.frequencies * g.groups
+
+
+def least_cycles(g: ConvGeometry, form: Form, isa: str, tuning: Tuning) -> float:
+    """What no cut of a form undercuts: the products of whole register blocks, and nothing else."""
+    (m, types), lanes = form, lanes_of(isa)
+    share = tuning_of(g, tuning).load_share(lanes)
+    rate = min(
+        step_cycles(rows, vectors, lanes, tuning.phases, load_share=share) / (rows * vectors)
+        for widest, rows in rows_of(isa, types).items()
+        for vectors in range(1, widest + 1)
+    )
+    products = g.groups * -(-g.oc // lanes) * -(-g.ic // types.group) * g.mb * tiles_of(g, m)
+    return rate * FORMS[m].frequencies * products
 
 
 def traffic_of(

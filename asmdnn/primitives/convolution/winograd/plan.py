@@ -28,6 +28,7 @@ from asmdnn.primitives.convolution.winograd.choice import CutChoice, choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
 from asmdnn.primitives.convolution.winograd.job import WinogradJob
 from asmdnn.primitives.convolution.winograd.schedule import (
+    PanelChunks,
     Records,
     TileBlocks,
     fused,
@@ -246,10 +247,10 @@ def steps_of(job: WinogradJob, begin: int, end: int, repeats: tuple[Repeat, ...]
     if job.cut.is_fused:
         (records, cycles), groups = fused(job, tiles)
         return [Phase((), (), records, cycles, repeats=repeats, groups=groups)]
-    every = TileBlocks(slice(0, len(tiles.first)), len(tiles.first))
+    every, panels = TileBlocks(slice(0, len(tiles.first)), len(tiles.first)), PanelChunks(0, job.sizes.panels)
     steps: list[Records] = [
         sources(job, tiles, every),
-        products(job, len(tiles.first), 0, job.sizes.panels),
-        results(job, tiles, every, 0, job.sizes.panels),
+        products(job, len(tiles.first), panels),
+        results(job, tiles, every, panels),
     ]
     return [Phase((), (), records, cycles) for records, cycles in steps]

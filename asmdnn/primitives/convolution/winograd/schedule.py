@@ -49,29 +49,59 @@ class TileBlocks:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class PanelChunks:
+    """`times` chunks of so many panels, which are numbered from `first` on; ends: whether the last panel is of them."""
+
+    first: int
+    panels: int
+    times: int = 1
+    ends: bool = True
+
+
+def chunks_of(panels: int, chunk: int) -> list[PanelChunks]:
+    """All but the last chunk, and that one, which may be smaller and whose last vectors may be fewer."""
+    before = (panels - 1) // chunk
+    last = PanelChunks(before * chunk, panels - before * chunk)
+    return [PanelChunks(0, chunk, before, ends=False), last] if before else [last]
+
+
 def fused(job: WinogradJob, tiles: WinogradTiles) -> tuple[Records, Int64]:
-    """The records of all blocks, and where each begins; blocks of one size are made at once."""
+    """The records of all blocks, and where each begins; blocks of one size are made at once, and alike chunks, too."""
     first, runs, starts = 0, list[Records](), [np.zeros(1, np.int64)]
-    chunks = [(p, min(job.cut.panels, job.sizes.panels - p)) for p in range(0, job.sizes.panels, job.cut.panels)]
+    all_chunks = chunks_of(job.sizes.panels, job.cut.panels)
     for size, times in runs_of(len(tiles.first), job.cut.block):
         some = TileBlocks(slice(first, first + size * times), size)
-        pieces = [sources(job, tiles, some)]
-        for panel, panels in chunks:
-            multiplied = products(job, size, panel, panels)
-            pieces += [(np.tile(multiplied[0], (times, 1)), np.tile(multiplied[1], times))]
-            pieces += [results(job, tiles, some, panel, panels)]
-        runs.append(in_turn(pieces, times))
+        pieces = [by_chunk(sources(job, tiles, some), 1, times)]
+        for chunks in all_chunks:
+            multiplied = by_chunk(products(job, size, chunks), chunks.times, 1)
+            pieces.append(in_turn([multiplied, by_chunk(results(job, tiles, some, chunks), chunks.times, times)]))
+        records, cycles = in_turn(pieces)
+        runs.append((records.reshape(-1, records.shape[-1]), cycles.ravel()))
         first += size * times
         starts.append(starts[-1][-1] + len(runs[-1][1]) // times * np.arange(1, times + 1))
     records, cycles = (np.concatenate(each) for each in zip(*runs, strict=True))
     return (records, cycles), np.concatenate(starts)
 
 
-def in_turn(pieces: list[Records], blocks: int) -> Records:
-    """For every block its share of each piece, which are equal."""
-    width = pieces[0][0].shape[1]
-    records = np.concatenate([records.reshape(blocks, -1, width) for records, _ in pieces], 1)
-    return records.reshape(-1, width), np.concatenate([cycles.reshape(blocks, -1) for _, cycles in pieces], 1).ravel()
+def by_chunk(piece: Records, chunks: int, blocks: int) -> Records:
+    """(blocks, chunks, records, ...) of records that come chunk by chunk."""
+    records, cycles = piece
+    return (
+        records.reshape(chunks, blocks, -1, records.shape[1]).swapaxes(0, 1),
+        cycles.reshape(chunks, blocks, -1).swapaxes(0, 1),
+    )
+
+
+def in_turn(pieces: list[Records]) -> Records:
+    """(blocks, 1, records, ...): for every block, chunk by chunk, its share of each piece; what has one block serves
+    all."""
+    blocks = max(len(records) for records, _ in pieces)
+    records, cycles = (
+        np.concatenate([np.broadcast_to(each, (blocks, *each.shape[1:])) for each in parts], 2)
+        for parts in zip(*pieces, strict=True)
+    )
+    return records.reshape(blocks, 1, -1, records.shape[-1]), cycles.reshape(blocks, 1, -1)
 
 
 def sources(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks) -> Records:
@@ -100,26 +130,26 @@ def sources(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks) -> Recor
     return job.records(columns, number[tiles.reads[blocks.tiles]]), np.full(len(src), cycles, np.int32)
 
 
-def products(job: WinogradJob, tiles: int, panel: int, panels: int) -> Records:
-    """For every frequency and group, and `panels` panels from one on, all tiles; each prefetches a share of the next
-    weights."""
+def products(job: WinogradJob, tiles: int, chunks: PanelChunks) -> Records:
+    """Chunk by chunk, for every frequency and group and every panel of the chunk, all tiles; each prefetches a share of
+    the next weights."""
     sizes, types, found = job.sizes, job.cut.types, []
     runs = runs_of(tiles, rows_of(job.isa, types)[job.cut.vectors])
     into_bytes = types.src.size_bytes * job.g.ic
     out_bytes, width_bytes = (types.sums.size_bytes * x for x in (job.g.oc, job.width))
     lines = prefetch_lines(types.weights_bytes * job.width, sum(times for _, times in runs), job.tuning.phases)
-    ranges = (np.arange(n) for n in (sizes.frequencies, job.cut.groups, panels))
-    f, group, p = (x.ravel() for x in np.meshgrid(*ranges, indexing="ij"))
-    p += panel
+    grid = np.indices((chunks.times, sizes.frequencies, job.cut.groups, chunks.panels))
+    chunk, f, group, held = grid.reshape(len(grid), -1)
+    p = chunks.first + chunk * chunks.panels + held
     weights = group * sizes.group_bytes + (p * sizes.frequencies + f) * sizes.panel_bytes
-    following = np.roll(weights, -1)
+    following = np.roll(weights.reshape(chunks.times, -1), -1, axis=1).ravel()
     source, into, done = 0, 0, 0
     for rows, times in runs:
         columns = {
             "source": f * sizes.source_frequency_bytes + source + group * into_bytes,
             "weights": weights,
             "prefetched": following + sizes.panel_bytes * done // tiles,
-            "products": f * sizes.products_frequency_bytes + into + group * out_bytes + (p - panel) * width_bytes,
+            "products": f * sizes.products_frequency_bytes + into + group * out_bytes + held * width_bytes,
         }
         vectors = [job.cut.vectors, (-(-job.g.oc // job.lanes) - 1) % job.cut.vectors + 1]
         number = job.numbers([product(job, rows, times, count, lines) for count in vectors])
@@ -161,33 +191,39 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
     return MatmulTileSpec(tile=tile)
 
 
-def results(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks, panel: int, panels: int) -> Records:
-    """The transforms of products into the channels of some panels, tile by tile, for each some vectors at a time."""
-    sizes, lanes, begin, channels = job.sizes, job.lanes, panel * job.cut.vectors, job.cut.groups * job.g.oc
-    end = sizes.result_vectors if panel + panels == sizes.panels else begin + panels * job.cut.vectors
+def results(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks, chunks: PanelChunks) -> Records:
+    """The transforms of products into the channels of panels, chunk by chunk and tile by tile, some vectors at a time."""
+    sizes, lanes, of_chunk = job.sizes, job.lanes, chunks.panels * job.cut.vectors
+    begin, channels = chunks.first * job.cut.vectors, job.cut.groups * job.g.oc
+    end = sizes.result_vectors if chunks.ends else begin + of_chunk
     of_phase = job.tuning.winograd.phase_vectors
     limit = VECTORS_OF_OPERANDS if job.places else end - begin if job.cut.is_fused else of_phase
     step = min(limit, end - begin)
-    vectors = np.arange(begin, end, step)
-    each, last = (min((min(v + step, end) - v) * lanes, channels - v * lanes) for v in (begin, int(vectors[-1])))
+    held = np.arange(0, end - begin, step)  # vectors, from the first one of a chunk on
+    each, last = (
+        min((min(begin + v + step, end) - begin - v) * lanes, channels - (begin + v) * lanes)
+        for v in (0, int(held[-1]))
+    )
     number = job.numbers(
         spec for shape in tiles.makes_of for spec in (result(job, shape, each), result(job, shape, last))
     )
     block = blocks.tiles
-    kernel = 2 * tiles.makes[block][:, None] + (vectors == vectors[-1])
+    vectors = begin + of_chunk * np.arange(chunks.times)[:, None, None] + held
+    kernel = np.broadcast_to(
+        2 * tiles.makes[block][:, None] + (held == held[-1]), (chunks.times, block.stop - block.start, len(held))
+    )
     row = blocks.places(sizes.rows, sizes.products_block_bytes, sizes.products_row_bytes)[:, None]
     columns = {
         "bias": f32.size_bytes * lanes * vectors,
-        "products": row + f32.size_bytes * lanes * (vectors - begin),
-        "dst": tiles.dst_bytes[block][:, None] + np.array([job.g.dst.channel(int(k) * lanes) for k in vectors]),
+        "products": row + f32.size_bytes * lanes * held,
+        "dst": tiles.dst_bytes[block][:, None] + job.g.dst.channels(vectors * lanes),
     }
     for name, place in job.places.items():
         pixel = place.layout.start_bytes + tiles.image[block] * place.layout.image_bytes
         pixel = pixel + tiles.first[block] * place.layout.pixel_bytes
-        channel = [0 if place.operand.element else place.layout.channel(int(k) * lanes) for k in vectors]
-        columns[name] = pixel[:, None] + np.array(channel, np.int64)
+        columns[name] = pixel[:, None] + (0 if place.operand.element else place.layout.channels(vectors * lanes))
     flat = {name: np.broadcast_to(column, kernel.shape).ravel() for name, column in columns.items()}
-    done = np.minimum(vectors + step, end) - vectors
+    done = np.minimum(held + step, end - begin) - held
     cycles = job.call_cycles + job.tuning.winograd.products_cycles(job.cut.m, lanes) * done
     cost = np.broadcast_to(cycles, kernel.shape).ravel().astype(np.int32)
     return job.records(flat, number[kernel.ravel()]), cost
