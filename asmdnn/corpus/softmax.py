@@ -6,12 +6,14 @@ from typing import Any
 from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
-from asmdnn.generators.functions.softmax_code import rows_held
+from asmdnn.generators.functions.softmax_code import REGISTERS_OF_VECTOR, rows_held
 from asmdnn.generators.functions.softmax_counted import CountedSoftmaxSpec
+from asmdnn.generators.functions.softmax_counted_long import CountedLongSoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
 from asmdnn.generators.functions.softmax_parts import AT_ONCE, ROWS, SoftmaxPartsSpec
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.levels import AVX512_CORE_BF16
+from asmdnn.isa.vectors import VECTORS
 
 GAP = 3  # elements between rows
 TYPES = (("bf16", "bf16"), ("f16", "f16"), ("u8", "f32"), ("f32", "bf16"))  # of src and dst
@@ -83,6 +85,21 @@ def counted(isa: str) -> Iterator[CountedSoftmaxSpec]:
             )  # fmt: skip
 
 
+def counted_long(isa: str) -> Iterator[CountedLongSoftmaxSpec]:
+    """No whole round and several, one vector after them and as many as a round has, whole ones and parts; a mask of one
+    row for all, and one of a row for each."""
+    lanes = LANES[isa]
+    held, together = rows_held(isa, 1), VECTORS[isa].count // REGISTERS_OF_VECTOR
+    scale, mask = chains(elements=0)[0][0], BinaryOp("add", Operand(2, 0, 0, False))
+    for elements in (held * lanes + 1, (held + together) * lanes, (held + 3) * lanes - 2):
+        row_bytes = 4 * lanes * (-(-elements // lanes) + 1)
+        own = BinaryOp("add", Operand(2, 4 * elements, 0, False))
+        for count, before in ((1, (scale,)), (3, (scale, mask)), (2, (own,))):
+            yield CountedLongSoftmaxSpec(
+                isa=isa, rows=count, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes, before=before
+            )
+
+
 def apart(isa: str) -> Iterator[SoftmaxLanesSpec]:
     """Lanes of part of a vector, and around a group of vectors; one row and some."""
     lanes = LANES[isa]
@@ -142,7 +159,8 @@ def parts() -> Iterator[SoftmaxPartsSpec]:
 
 
 FAMILIES = {
-    **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed, counted=counted, sums=left_sums),
+    **of_levels("softmax", held=held, long=long, lanes=apart, typed=typed, sums=left_sums),
+    **of_levels("softmax", counted=counted, counted_long=counted_long),
     "softmax-rounded": rounded(typed),
     "softmax-parts-avx512_core_bf16": parts,
     "softmax-parts-sums-avx512_core_bf16": left_parts,

@@ -3,16 +3,17 @@
 What they read are constants of the plan, one list of numbers after the other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.counted_tile import CountedTileSpec, is_countable
 from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.functions import softmax_counted, softmax_counted_long
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_counted import CountedSoftmaxSpec
-from asmdnn.generators.functions.softmax_counted import is_countable as is_countable_softmax
+from asmdnn.generators.functions.softmax_counted_long import CountedLongSoftmaxSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.phase import Int64, View
 from asmdnn.planning.steps import StepRecords
@@ -20,6 +21,11 @@ from asmdnn.records import replace
 
 WORD_BYTES = 8
 NUMBERS = "numbers of kernels"
+CountedSoftmax = CountedSoftmaxSpec | CountedLongSoftmaxSpec
+SOFTMAX_FORMS: Sequence[tuple[type[CountedSoftmax], Callable[[SoftmaxSpec], bool]]] = (
+    (CountedSoftmaxSpec, softmax_counted.is_countable),  # of rows that registers hold
+    (CountedLongSoftmaxSpec, softmax_counted_long.is_countable),
+)
 
 
 class KernelNumbers:
@@ -49,11 +55,8 @@ def counted_product(step: StepRecords, numbers: KernelNumbers, fills_vectors: bo
 
 def counted_softmax(step: StepRecords, numbers: KernelNumbers) -> StepRecords:
     """The same of softmax, of rows of whole vectors."""
-    shapes = [spec for spec in step.kernels if isinstance(spec, SoftmaxSpec) and is_countable_softmax(spec)]
-    if len(shapes) < len(step.kernels):
-        return step
     found = [
-        CountedSoftmaxSpec(
+        form(
             isa=x.isa,
             rows=x.rows,
             elements=x.elements,
@@ -61,13 +64,16 @@ def counted_softmax(step: StepRecords, numbers: KernelNumbers) -> StepRecords:
             dst_row_bytes=x.dst_row_bytes,
             before=x.before,
         )
-        for x in shapes
+        for x in step.kernels
+        if isinstance(x, SoftmaxSpec)
+        for form, is_countable in SOFTMAX_FORMS
+        if is_countable(x)
     ]
-    return with_numbers(step, found, numbers)
+    return with_numbers(step, found, numbers) if len(found) == len(step.kernels) else step
 
 
 def with_numbers(
-    step: StepRecords, kernels: Sequence[CountedTileSpec | CountedSoftmaxSpec], numbers: KernelNumbers
+    step: StepRecords, kernels: Sequence[CountedTileSpec | CountedSoftmax], numbers: KernelNumbers
 ) -> StepRecords:
     """The step with these kernels, which have one more argument."""
     places = np.array([numbers.place_of(spec.numbers) for spec in kernels], np.int64)

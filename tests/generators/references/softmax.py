@@ -6,6 +6,7 @@ from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from asmdnn.generators.functions.softmax_counted import CountedSoftmaxSpec
+from asmdnn.generators.functions.softmax_counted_long import CountedLongSoftmaxSpec
 from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
 from asmdnn.generators.functions.softmax_parts import SoftmaxPartsSpec
 from asmdnn.isa.vectors import lanes_of
@@ -21,7 +22,9 @@ ROUNDINGS = 32  # of a result of the corpus, beside that of x - max x, which e^x
 
 
 def softmax_case(
-    spec: SoftmaxSpec | SoftmaxLanesSpec | CountedSoftmaxSpec, random: np.random.Generator, integers: bool
+    spec: SoftmaxSpec | SoftmaxLanesSpec | CountedSoftmaxSpec | CountedLongSoftmaxSpec,
+    random: np.random.Generator,
+    integers: bool,
 ) -> Case:
     """Within the rounding of differences, and some more, of the largest number that a result is made of."""
     kinds = dict(zip(("src", "dst"), spec.types, strict=True))
@@ -36,9 +39,10 @@ def softmax_case(
     results = np.array([chained(spec.after, row, r, memory) for r, row in enumerate(values)])
     for r, row in enumerate(results):
         memory["dst"].store(r * spec.dst_row_bytes, row)
-        if isinstance(spec, CountedSoftmaxSpec):
+        if isinstance(spec, CountedSoftmaxSpec | CountedLongSoftmaxSpec):
             rest = spec.vectors * lanes_of(spec.isa) - spec.elements
-            memory["src"].load(r * spec.src_row_bytes + 4 * spec.elements, rest)
+            if isinstance(spec, CountedSoftmaxSpec):
+                memory["src"].load(r * spec.src_row_bytes + 4 * spec.elements, rest)
             memory["dst"].store(r * spec.dst_row_bytes + 4 * spec.elements, np.zeros(rest))
     bounds, left = dict[str, float](), spec.logsumexp
     if left is not None:
@@ -50,7 +54,7 @@ def softmax_case(
     bound = UNIT_ROUNDOFF * (ROUNDINGS + 2 * np.abs(differences).max()) * max(1.0, np.abs(results).max(), size)
     bound += ROUNDOFF[spec.types[1]] * np.abs(results).max()
     buffers = {name: buffer_of(memory[name]) for name in memory}
-    if isinstance(spec, CountedSoftmaxSpec):
+    if isinstance(spec, CountedSoftmaxSpec | CountedLongSoftmaxSpec):
         buffers["words"] = constant_buffer(np.array(spec.numbers, np.int64))
     return Case(spec, buffers, bounds | {"dst": bound})
 
@@ -82,6 +86,9 @@ def chained(chain: tuple[PostOp, ...], x: Doubles, row: int, memory: Memory) -> 
 
 
 REFERENCES = {
-    **{kind: Reference(softmax_case, rounds=True) for kind in (SoftmaxSpec, SoftmaxLanesSpec, CountedSoftmaxSpec)},
+    **{
+        kind: Reference(softmax_case, rounds=True)
+        for kind in (SoftmaxSpec, SoftmaxLanesSpec, CountedSoftmaxSpec, CountedLongSoftmaxSpec)
+    },
     SoftmaxPartsSpec: Reference(parts_case, rounds=True),
 }

@@ -192,7 +192,7 @@ def product(job: WinogradJob, rows: int, times: int, vectors: int, lines: int) -
 
 
 def results(job: WinogradJob, tiles: WinogradTiles, blocks: TileBlocks, chunks: PanelChunks) -> Records:
-    """The transforms of products into the channels of panels, chunk by chunk and tile by tile, some vectors at a time."""
+    """The transforms of products into the channels of panels, chunk by chunk, tile by tile, some vectors at a time."""
     sizes, lanes, of_chunk = job.sizes, job.lanes, chunks.panels * job.cut.vectors
     begin, channels = chunks.first * job.cut.vectors, job.cut.groups * job.g.oc
     end = sizes.result_vectors if chunks.ends else begin + of_chunk
