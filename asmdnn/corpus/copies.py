@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.generators.move.spread import STEPS, SpreadSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec
 from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.vectors import vector_bytes
 
 REORDER_ISA = "avx2"  # serves every level
 WIDE_ISA = "avx512_core"
@@ -25,6 +27,15 @@ def copy_specs() -> Iterator[RowsSpec]:
         yield RowsSpec(
             isa=REORDER_ISA, rows=3, row_bytes=row_bytes, src_step=row_bytes + 12, dst_step=row_bytes + 4, in_place=True
         )
+
+
+def spread_specs() -> Iterator[SpreadSpec]:
+    """Rows of every size to every distance; one row, those of a register and some, many."""
+    for step in STEPS:
+        whole = vector_bytes(REORDER_ISA) // step
+        for row_bytes in range(1, step):
+            for rows in (1, 2 * whole - 1, 5 * whole + 3):
+                yield SpreadSpec(isa=REORDER_ISA, rows=rows, row_bytes=row_bytes, dst_step=step)
 
 
 def transpose_specs() -> Iterator[TransposeSpec]:
@@ -115,6 +126,7 @@ def wide_transpose_specs() -> Iterator[TransposeSpec]:
 FAMILIES = {
     f"copy-{REORDER_ISA}": copy_specs,
     f"transpose-{REORDER_ISA}": transpose_specs,
+    f"spread-{REORDER_ISA}": spread_specs,
     f"copy-{WIDE_ISA}": wide_copy_specs,
     f"transpose-{WIDE_ISA}": wide_transpose_specs,
 }

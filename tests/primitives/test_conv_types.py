@@ -225,7 +225,7 @@ def test_formats_that_are_open() -> None:
         (dnn.u8, "mb1ic3ih40oc64kh7ph3sh2", "any", ((1, 4),), "direct"),
         (dnn.bf16, "mb1ic3ih9oc16kh3ph2dh1", "any", ((1, 4),), "direct"),
         (dnn.u8, "mb1ic3ih40oc64kh7ph3sh2", "axb", (), "reorder+direct"),
-        (dnn.u8, "mb1ic3ih40oc16kh1", "axb", (), "direct"),
+        (dnn.u8, "mb1ic3ih40oc16oh20kh1sh2", "axb", (), "direct"),
     ],
 )
 def test_few_channels_are_padded(src: dnn.DataType, text: str, tag: str, block: tuple[Any, ...], name: str) -> None:

@@ -16,9 +16,10 @@ from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.shuffle import ShuffleSpec
 from asmdnn.generators.move.shuffle_elements import ElementsSpec
+from asmdnn.generators.move.spread import SpreadSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from asmdnn.generators.move.transpose_tiles import MOVED_BYTES
-from asmdnn.primitives.reorder.blocks import WIDE_COLUMNS
+from asmdnn.primitives.reorder.block_kernels import WIDE_COLUMNS
 
 WIDE = dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp")
 LINE_BYTES = 64
@@ -30,13 +31,13 @@ HALF_LINES = "streams lines that are no whole zmm registers"
 UNITS = "units of 32 bytes, which are half a zmm register"
 SHORT = f"rows of fewer than {WIDE_COLUMNS} elements"
 STRIDED = "elements that lie apart"
-PIXELS = "pixels of 2 to 4 bytes: a byte shuffle within 16 bytes"
+PIXELS = "pixels of 2 to 16 bytes: a byte shuffle within 16 bytes"
 ONCE = "runs once: scales are divided, weights summed when they are packed"
 
 
 def reason(spec: KernelSpec) -> str:
     """Why a kernel stays with ymm registers."""
-    if isinstance(spec, ConvertInterleaveSpec | ConvertDeinterleaveSpec):
+    if isinstance(spec, ConvertInterleaveSpec | ConvertDeinterleaveSpec | SpreadSpec):
         return PIXELS
     if isinstance(spec, QuotientSpec | CompensationSpec):
         return ONCE

@@ -3,14 +3,17 @@ cases, their results, and where memory ends."""
 
 from itertools import product
 
+import numpy as np
 import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.generators.move.spread import SpreadSpec
 from asmdnn.generators.move.transpose import TransposeSpec
-from tests.primitives.reorder_case import TYPES, check_copy, prepared, run
+from tests.primitives.raw import bits_of, fill
+from tests.primitives.reorder_case import TYPES, check_copy, prepared, random_bits, run
 from tests.primitives.test_reorder_quantized import attr_of, check, some
 from tests.support.plans import proved_desc
 
@@ -93,6 +96,44 @@ def test_one_kernel_for_channels_and_zeros() -> None:
         assert kinds(dnn.MemoryDesc(dst.dims, dnn.f32, "nchw"), dst) == {TransposeSpec}
     rows = dnn.MemoryDesc((1, 3, 32, 32), dnn.f32, "nChw16c")
     assert RowsSpec in kinds(dnn.MemoryDesc(rows.dims, dnn.f32, "nhwc"), rows)
+
+
+SPREAD = [  # channels that become blocks of 2, 4, 8, 16 bytes
+    ("u8", 3, 4), ("s8", 5, 8), ("u8", 7, 8), ("s8", 9, 16), ("u8", 15, 16), ("bf16", 3, 4), ("f16", 5, 8),
+    ("f32", 3, 4),
+]  # fmt: skip
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize(("dtype", "channels", "block"), SPREAD, ids=str)
+def test_pixels_with_zeros_after_each(dtype: str, channels: int, block: int) -> None:
+    """All bytes of dst are written, and none beside them; images of every size around what registers hold."""
+    for width in (*range(1, 20), 33, 70):
+        dims = (2, channels, 1, width)
+        src, dst = (dnn.MemoryDesc(dims, TYPES[dtype], tag) for tag in ("nhwc", f"aBcd{block}b"))
+        assert kinds(src, dst) == {SpreadSpec}
+        primitive = prepared(dnn.Reorder(src, dst))
+        memories = {"src": dnn.Memory(src), "dst": dnn.Memory(dst)}
+        fill(memories["src"], random_bits(src))
+        memories["dst"].array.view(np.uint8)[:] = 0xA5
+        primitive.execute(**memories)
+        pixels = bits_of(memories["dst"]).reshape(2, width, block)
+        assert np.array_equal(pixels[..., :channels], bits_of(memories["src"]).reshape(2, width, channels))
+        assert not pixels[..., channels:].any()
+        for at_end in (False, True):
+            check_copy(src, dst, threads=2, at_end=at_end)
+
+
+def test_pixels_that_are_not_spread() -> None:
+    """Those that do not touch; those in whose blocks of dst other channels lie; blocks that no quarter holds."""
+    dims, part = (2, 3, 5, 7), (2, 3, 5, 6)
+    whole = dnn.MemoryDesc(dims, dnn.u8, "nhwc")
+    assert kinds(whole.submemory(part, (0, 0, 0, 1)), dnn.MemoryDesc(part, dnn.u8, "nChw4c")) == {SpreadSpec}
+    apart = dnn.MemoryDesc(dims, dnn.u8, strides=(210, 1, 42, 6))
+    assert kinds(apart, dnn.MemoryDesc(dims, dnn.u8, "nChw4c")) == {RowsSpec}
+    others = dnn.MemoryDesc((2, 4, 5, 7), dnn.u8, "nhwc").submemory(dims, (0, 0, 0, 0))
+    assert kinds(whole, others) == {RowsSpec}
+    assert kinds(whole, dnn.MemoryDesc(dims, dnn.u8, "aBcd32b")) == {RowsSpec}
 
 
 WEIGHTS = [

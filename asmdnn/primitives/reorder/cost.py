@@ -63,7 +63,8 @@ class Cost:
             written = DenseRuns(high * rows.dst, wide, columns.dst)
         else:
             read = DenseRuns(columns.extent * within_a_line(columns.src) or src, rows.extent, rows.src)
-            written = DenseRuns(columns.extent * within_a_line(columns.dst) or dst, rows.extent, rows.dst)
+            stored = columns.extent * within_a_line(columns.dst) + shape.zeros.ends * dst
+            written = DenseRuns(stored or dst, rows.extent, rows.dst)
         sides = (side.joined() for side in ([written] if box.padding else [read, written]))
         return [side._replace(number=side.number * shape.steps.extent) for side in sides]
 

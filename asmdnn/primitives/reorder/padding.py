@@ -10,8 +10,8 @@ from asmdnn.primitives.reorder.shape import SINGLE, Zeros
 def with_zeros(maker: Blocks, found: Sequence[Box]) -> list[tuple[Box, Zeros]]:
     """The boxes, and what padding their kernels take.
 
-    That is padding after all rows of a transpose, over the same other loops, and short enough to be unrolled; and
-    padding after the columns of rows that are interleaved.
+    That is padding after all rows of a transpose, over the same other loops, and short enough to be unrolled;
+    padding after the columns of rows that are interleaved; and after each of short rows that touch in src.
     """
     if maker.style.few_sizes:
         return [(box, Zeros()) for box in found]
@@ -20,7 +20,8 @@ def with_zeros(maker: Blocks, found: Sequence[Box]) -> list[tuple[Box, Zeros]]:
     for box in real:
         rows = zero_rows(maker, box, padding)
         columns = zero_columns(maker, box, rows, padding)
-        result.append((box, Zeros(rows, columns)))
+        ends = 0 if rows or columns else zero_ends(maker, box, padding)
+        result.append((box, Zeros(rows, columns, ends)))
     return [*result, *((box, Zeros()) for box in padding)]
 
 
@@ -45,12 +46,19 @@ def zero_columns(maker: Blocks, box: Box, rows: int, padding: list[Box]) -> int:
     return taken(padding, box.dst + shape.columns.extent * step, others, maker.sizes[1], step, most)
 
 
-def taken(padding: list[Box], begin: int, outer: list[Loop], size: int, unit: int, most: int) -> int:
-    """How many units of padding begin there, in every step of the loops: up to `most`, or 0."""
+def zero_ends(maker: Blocks, box: Box, padding: list[Box]) -> int:
+    """How many elements of zeros follow each short row, as many as its kernel stores; their padding is taken away."""
+    count, columns = maker.ends(box), maker.shape(box).columns
+    begin, size = box.dst + columns.extent * columns.dst, maker.sizes[1]
+    return taken(padding, begin, others_of(box, columns), size, size, count, least=count) if count else 0
+
+
+def taken(padding: list[Box], begin: int, outer: list[Loop], size: int, unit: int, most: int, *, least: int = 1) -> int:
+    """How many units of padding begin there, in every step of the loops: from `least` up to `most`, or 0."""
     steps = sorted((x.extent, x.dst) for x in merge([Loop(x.extent, (0, x.dst)) for x in outer]))
     for box in padding:
         count = zeros_of(box, steps, size, unit) if box.dst == begin else 0
-        if 0 < count <= most:
+        if least <= count <= most:
             padding.remove(box)
             return count
     return 0

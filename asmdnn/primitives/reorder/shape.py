@@ -16,10 +16,11 @@ MOST_BYTES: Final = 256  # of a row that is interleaved, which is unrolled
 
 
 class Zeros(NamedTuple):
-    """Rows and columns of zeros after those of src, which padding of dst asks for."""
+    """Rows and columns of zeros after those of src, which padding of dst asks for; ends: elements after each row."""
 
     rows: int = 0
     columns: int = 0
+    ends: int = 0
 
 
 NO_ZEROS: Final = Zeros()

@@ -18,6 +18,7 @@ from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, Conve
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
+from asmdnn.generators.move.spread import SpreadSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from asmdnn.generators.move.words import WordsSpec
 from tests.generators.case import Case, Reference
@@ -57,6 +58,14 @@ def interleave_case(spec: InterleaveSpec, random: np.random.Generator, _: bool) 
     s, r, c = (index.ravel() for index in np.indices((spec.steps, rows, columns)))
     units = memory["src"].gather(s * spec.src_step_bytes + r * spec.src_row_bytes + c * unit, unit)
     memory["dst"].scatter(s * spec.dst_step_bytes + (c * high + r) * unit, units)
+    return case(spec, memory)
+
+
+def spread_case(spec: SpreadSpec, random: np.random.Generator, _: bool) -> Case:
+    memory = {name: some("b8", random) for name in spec.frame}
+    memory["dst"].store(0, np.zeros(spec.rows * spec.dst_step, np.uint8))
+    row = np.arange(spec.rows)
+    memory["dst"].scatter(row * spec.dst_step, memory["src"].gather(row * spec.row_bytes, spec.row_bytes))
     return case(spec, memory)
 
 
@@ -215,6 +224,7 @@ REFERENCES = {
     RowsSpec: Reference(copy_case, rounds=False),
     TransposeSpec: Reference(transpose_case, rounds=False),
     InterleaveSpec: Reference(interleave_case, rounds=False),
+    SpreadSpec: Reference(spread_case, rounds=False),
     QuotientSpec: Reference(quotient_case, rounds=False),
     CompensationSpec: Reference(compensation_case, rounds=False),
     **dict.fromkeys(get_args(Converting), Reference(conversion_case, rounds=False)),
