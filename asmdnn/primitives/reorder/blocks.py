@@ -86,7 +86,7 @@ class Blocks(BlockKernels):
             row_bytes = columns * max(src, dst)
             # Rows that share lines of dst with other records are long runs of src; the lines wait in L2.  Calls that
             # stream are as long: each once ended with a fence, which the executor has now for a phase; untimed since.
-            apart = shape.rows.dst > row_bytes or self.style.streams
+            apart = (shape.rows.dst > row_bytes and not shape.zeros.ends) or self.style.streams
             most = tuning.strided_bytes if apart else tuning.record_bytes
             return {"columns": columns, "rows": max(2, most // max(row_bytes, min(LINE_BYTES, shape.rows.dst)))}
         unit = max(src, dst) * shape.inner.extent
