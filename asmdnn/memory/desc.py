@@ -12,7 +12,6 @@ from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.formats import words_of
 from asmdnn.memory.layout import (
-    Index,
     check_reach,
     checked_blocks,
     naturals,
@@ -163,8 +162,7 @@ class MemoryDesc:
     @property
     def inner_strides(self) -> tuple[int, ...]:
         """The stride within each of `inner_blocks`: (64, 4, 1) for "OIhw4i16o4i"; `strides` is between blocks."""
-        strides: list[int] = []
-        reach = 1
+        strides, reach = list[int](), 1
         for _, size in reversed(self.inner_blocks):
             strides.insert(0, reach)
             reach *= size
@@ -228,7 +226,8 @@ class MemoryDesc:
         index = naturals("index", index)
         if len(index) != self.ndims or any(i >= n for i, n in zip(index, self.padded_dims, strict=True)):
             raise InvalidArguments(f"index {index} is outside the padded dims {self.padded_dims}")
-        return self.offset0 + sum(self._along(dim, i) for dim, i in enumerate(index))
+        blocks, steps = self.inner_blocks, self.strides
+        return self.offset0 + sum(place_along(dim, i, blocks, steps[dim]) for dim, i in enumerate(index))
 
     def offsets(self, with_padding: bool = False) -> NDArray[np.int64]:
         """`offset` of every element: int64 shaped `dims`, or `padded_dims` with the padding."""
@@ -241,14 +240,12 @@ class MemoryDesc:
         return allocated(reduce, np.add.outer, tables)
 
     def dim_offsets(self, dim: int) -> NDArray[np.int64]:
-        """The part of the offset that each index of one dim adds: offset(i) = offset0 + sum of dim_offsets(d)[i[d]].
-
-        int64[padded_dims[dim]]: what schedules broadcast.
-        """
+        """int64[padded_dims[dim]], what each index of a dim adds: offset(i) = offset0 + sum of dim_offsets(d)[i[d]]."""
         self._require_layout("offset")
         if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not 0 <= dim < self.ndims:
             raise InvalidArguments(f"dim must be a dim of {self}, from 0 to {self.ndims - 1}, not {shown(dim)}")
-        return allocated(lambda: self._along(dim, np.arange(self.padded_dims[dim], dtype=np.int64)))
+        blocks, stride, size = self.inner_blocks, self.strides[dim], self.padded_dims[dim]
+        return allocated(lambda: place_along(dim, np.arange(size, dtype=np.int64), blocks, stride))
 
     def submemory(self, dims: Sequence[int], offsets: Sequence[int]) -> "MemoryDesc":
         """The `dims` elements from index `offsets` on, in the storage of this desc.
@@ -292,8 +289,11 @@ class MemoryDesc:
         strides, inner_blocks = reshaped(self, dims)
         return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=inner_blocks, offset0=self.offset0)
 
-    def _along(self, dim: int, index: Index) -> Index:
-        return place_along(dim, index, self.inner_blocks, self.strides[dim])
+    def widened(self, new: int) -> "MemoryDesc":
+        """With so many dims of size 1 in front."""
+        blocks = [(dim + new, size) for dim, size in self.inner_blocks]
+        dims, strides = (1,) * new + self.dims, (0,) * new + self.strides
+        return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=blocks, offset0=self.offset0)
 
     def _require_layout(self, what: str) -> None:
         if self.is_any:

@@ -68,11 +68,8 @@ class SummedDesc(MemoryDesc):
 
     def widened(self, new: int) -> "SummedDesc":
         """With so many dims of size 1 in front."""
-        plain = self.storage
-        blocks = [(dim + new, size) for dim, size in plain.inner_blocks]
-        dims, strides = (1,) * new + plain.dims, (0,) * new + plain.strides
         mask = self.mask << new | (1 << new) - 1
-        return SummedDesc(MemoryDesc(dims, s8, strides=strides, inner_blocks=blocks, offset0=plain.offset0), mask)
+        return SummedDesc(self.storage.widened(new), mask)
 
     @within_memory
     def complete(self, array: NDArray[Any], storage: NDArray[Any]) -> None:

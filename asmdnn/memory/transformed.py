@@ -25,11 +25,14 @@ class TransformedDesc(MemoryDesc):
     def is_dense(self) -> bool:
         return False
 
-    def permute_axes(self, permutation: Any) -> NoReturn:
+    def permute_axes(self, permutation: Any) -> MemoryDesc:
         raise self._no("other axes")
 
     def reshape(self, dims: Any) -> NoReturn:
         raise self._no("other dims")
+
+    def widened(self, new: int) -> MemoryDesc:
+        raise self._no("more dims")
 
     def _require_layout(self, what: str) -> None:
         if what != "size":

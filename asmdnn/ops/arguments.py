@@ -11,7 +11,6 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.foreign import as_array, is_python, rounded_f32
 from asmdnn.memory.sequences import items
-from asmdnn.memory.summed import SummedDesc
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.shapes.windows import MAX_SIZE
@@ -135,7 +134,4 @@ def widened(name: str, desc: MemoryDesc, ndim: int) -> MemoryDesc:
         return desc
     if new < 0:
         raise InvalidArguments(f"{name} has {desc.ndims} dims, the result has {ndim}")
-    if isinstance(desc, SummedDesc):
-        return desc.widened(new)
-    blocks = [(dim + new, size) for dim, size in desc.inner_blocks]
-    return MemoryDesc((1,) * new + desc.dims, desc.dtype, strides=(0,) * new + desc.strides, inner_blocks=blocks)
+    return desc.widened(new)

@@ -20,8 +20,10 @@ from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.primitives.products.plan import THRICE
 from asmdnn.types import AccumulationMode, DataType, FpMathMode, f32
 
+MANY_ROWS = 512  # that pay for what is done to each of them
 find = calls.entries.get
 
 
@@ -144,7 +146,8 @@ def pack_weights(b: Any, engine: Engine | None = None, *, fpmath_mode: FpMathMod
 
     The result's `array` can be saved, `packed.array.tofile(path)`, and mapped back: Memory(packed.desc,
     numpy.memmap(path, numpy.float32, "r"), padding_is_zero=True).  Of bf16 and f16 it is for an `a` of that type, of
-    s8 for u8 and s8; packed with an fpmath_mode, which may make bf16 or f16 of f32, for f32.  Raises InvalidArguments.
+    s8 for u8 and s8; packed with an fpmath_mode, which may make bf16 or f16 of f32, for f32 and that mode.  Raises
+    InvalidArguments.
     """
     if is_typed(b):
         with importing():
@@ -158,10 +161,10 @@ def pack_weights(b: Any, engine: Engine | None = None, *, fpmath_mode: FpMathMod
 
 
 def weights_desc(dims: tuple[int, ...], engine: Engine | None, attr: Attr = NO_ATTR) -> MemoryDesc:
-    """The format for any number of rows."""
+    """The format for any number of rows; for many, where several products of fewer bits pay with these alone."""
     if len(dims) != 2 or not all(dims):
         raise InvalidArguments(f"b has dims {dims}, a matrix with elements is needed")
-    (k, n), any_rows = dims, 1
-    source, result = (MemoryDesc(size, f32, "ab") for size in ((any_rows, k), (any_rows, n)))
+    (k, n), rows = dims, MANY_ROWS if attr.fpmath_mode == THRICE else 1
+    source, result = (MemoryDesc(size, f32, "ab") for size in ((rows, k), (rows, n)))
     pd = primitive_desc(MatMul(source, MemoryDesc((k, n), f32, "any"), result), attr, engine)
     return pd.plan.tensors["weights"]

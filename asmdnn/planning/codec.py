@@ -25,6 +25,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.jit.digests import spec_text
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.kernel_rows import KernelRowsDesc
+from asmdnn.memory.split import SplitDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.decoded import Nonsense, check_decoded, require
@@ -224,6 +225,8 @@ def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:
         return {"dims": desc.dims, "dtype": desc.dtype.name, "kernel_rows": desc.panel, "outputs": desc.outputs}
     if isinstance(desc, SummedDesc):
         return {"sums": _desc_fields(desc.storage), "mask": desc.mask}
+    if isinstance(desc, SplitDesc):
+        return {"split": _desc_fields(desc.storage), "depth": desc.depth}
     layout = {"tag": "any"} if desc.is_any else {"strides": desc.strides, "inner_blocks": desc.inner_blocks}
     return {"dims": desc.dims, "dtype": desc.dtype.name, "offset0": desc.offset0, **layout}
 
@@ -231,6 +234,8 @@ def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:
 def _desc(text: dict[str, Any]) -> MemoryDesc:
     if "sums" in text:
         return SummedDesc(_desc(text["sums"]), text["mask"])
+    if "split" in text:
+        return SplitDesc(_desc(text["split"]), text["depth"])
     if "kernel_rows" in text:
         return KernelRowsDesc(text["dims"], DATA_TYPES[text["dtype"]], text["kernel_rows"], text["outputs"])
     if "winograd" in text:

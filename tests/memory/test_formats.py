@@ -8,6 +8,7 @@ import asmdnn as dnn
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, format_of, letters_of_either, matrices, weights, words_of
 from asmdnn.memory.kernel_rows import KernelRowsDesc
+from asmdnn.memory.split import SplitDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.types import bf16, f32
 
@@ -32,6 +33,8 @@ from asmdnn.types import bf16, f32
         (WinogradDesc((16, 8, 3, 3), f32, 4, 16), "", "winograd4:Acdb16a"),
         (KernelRowsDesc((16, 3, 5, 7), bf16, 32), weights(4), "rows:Ohwi32o"),
         (KernelRowsDesc((16, 3, 7), bf16, 16), "", "rows:Acb16a"),
+        (SplitDesc(MemoryDesc((16, 9, 3, 3), bf16, "AcdB16a2b"), 1), weights(4), "split:OhwI16o2i"),
+        (SplitDesc(MemoryDesc((9, 7), bf16, strides=(8, 1)), 0), "", "strides 8x1"),
     ],
 )  # fmt: skip
 def test_a_format_is_in_the_letters_of_what_it_is_of(desc: MemoryDesc, letters: str, text: str) -> None:

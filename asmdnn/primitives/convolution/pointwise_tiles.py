@@ -44,6 +44,7 @@ def answers(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Pl
     free = {n for n, d in desc.tensors().items() if d.is_any and n != "weights"}
     desc = desc.with_formats({n: MemoryDesc(d.dims, d.dtype, PLAIN[n]) for n, d in desc.tensors().items() if n in free})
     check_pointwise(desc)
+    matmul_tiles.check_elements(desc.weights)
     order = (0, *range(2, desc.src.ndims), 1)
     tensors = desc.tensors()
     matrices = {name: pixels(tensors[name], order) for name in ("src", "dst")}

@@ -27,6 +27,6 @@ PLANNERS = (
 KINDS = (
     Kind(
         DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters,
-        any_batch=of_products, rounds=True,
+        any_batch=of_products, rounds=True, transformed=("weights",),
     ),
 )  # fmt: skip

@@ -40,7 +40,8 @@ FORWARD_PLANNERS = with_float8(
 KINDS = (
     Kind(
         InnerProductForward, FORWARD_PLANNERS, forward_words, candidates=candidates_of(tiles.plan_forward),
-        letters=InnerProductForward.letters, summed=("weights",), any_batch=of_products, rounds=True,
+        letters=InnerProductForward.letters, summed=("weights",), transformed=("weights",), any_batch=of_products,
+        rounds=True,
     ),
     *(
         Kind(

@@ -13,7 +13,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
@@ -26,10 +26,10 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.products.dots import are_few
-from asmdnn.primitives.products.matmul_tiles import check_tensors, plain
+from asmdnn.primitives.products.matmul_tiles import check_elements, check_tensors, plain
 from asmdnn.primitives.products.matrices import WeightsPanels, matrix_of, panel_columns, panels_of, row_of
 from asmdnn.primitives.products.partial import sum_of_rows
-from asmdnn.primitives.products.plan import Job, answers, multiply
+from asmdnn.primitives.products.plan import Job, answers, multiply, refusals
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.formats import row_major
@@ -42,6 +42,10 @@ Kind = TypeVar("Kind", InnerProductForward, InnerProductBackwardData, InnerProdu
 
 def plan_forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """dst = src * weights^T, by every strategy."""
+    try:
+        check_elements(desc.weights)
+    except Refused as reason:
+        return refusals(f32_dot_level(engine.isa), str(reason))
     if typed.is_typed(desc, attr):
         return typed.plan(desc, attr, engine)
     return answers(lambda: forward(desc, attr, engine), f32_dot_level(engine.isa))

@@ -54,7 +54,7 @@ MATMUL_PLANNERS = with_float8(*with_widening(*ROUNDED, packs_blocks=True))
 KINDS = (
     Kind(
         MatMul, (*MATMUL_PLANNERS, weight_only, of_numbers), matmul_words, candidates=candidates_of(matmul_tiles.plan),
-        letters=MatMul.letters, summed=("weights",), packed=("weights",), rounds=True,
+        letters=MatMul.letters, summed=("weights",), transformed=("weights",), packed=("weights",), rounds=True,
         any_batch=of_products,
     ),
     Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan), any_batch=of_f32("a", "b")),

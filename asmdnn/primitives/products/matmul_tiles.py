@@ -11,6 +11,7 @@ from asmdnn.isa.dot import Types, dot_class, dot_level, multiplied, unshifted_le
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import format_of
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
@@ -46,8 +47,9 @@ def plan(
     """What every strategy says to a product.  multipliers: whether tiles of AMX multiply, where there are any, or
     vectors.  types: of factors and sums; None: what the level multiplies of these tensors."""
     try:
+        check_elements(desc.weights)
         types = types or types_of(desc, engine)
-    except Unimplemented as reason:
+    except (Unimplemented, Refused) as reason:
         yield from refusals(f32_level(engine.isa), str(reason))
         return
     for tiled in multipliers:
@@ -149,6 +151,13 @@ def check_overlap(tensors: Mapping[str, MemoryDesc], outputs: Container[str]) ->
     for name, tensor in tensors.items():
         if name in outputs and tensor.may_overlap:
             raise Refused(f"elements of {name} overlap")
+
+
+def check_elements(weights: MemoryDesc) -> None:
+    """Raise Refused for weights in a format that holds something else."""
+    if not weights.holds_elements:
+        way = "pass the fpmath_mode that they were packed for, or a format that holds them"
+        raise Refused(f"weights are {format_of(weights)}, whose elements are transformed: {way}")
 
 
 def check_tensors(

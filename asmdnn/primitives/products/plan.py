@@ -35,7 +35,8 @@ def with_thrice(*planners: Planner[Any], depths: tuple[int, int] = (1, 1)) -> tu
     depths: the dims of src and of weights that are summed over."""
 
     def thrice(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
-        if attr.fpmath_mode == THRICE and desc.src.dtype == desc.weights.dtype == f32:
+        is_split = not desc.weights.holds_elements
+        if attr.fpmath_mode == THRICE and desc.src.dtype == f32 and (is_split or desc.weights.dtype == f32):
             with importing():
                 from asmdnn.primitives.products.thrice import answers  # which few processes ask for
 

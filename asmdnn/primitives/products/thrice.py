@@ -4,15 +4,17 @@
     x w = high high' + low high' + high low' + at most 3.1 * 2^-16 |x w|
 
 The three are one product of three times the depth: along k src is (high, low, high), weights are (high, high, low).
-Both are made in front of it, in every call.  Henry, Tang, Heinecke: Leveraging the bfloat16 Artificial
-Intelligence Datatype For Higher-Precision Computations (ARITH 2019).  What is infinite, or rounds to that, becomes NaN.
+Weights of format `any` are packed so, once; others are made so in front of it, in every call, and so is src.  Henry,
+Tang, Heinecke: Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations (ARITH 2019).
+What is infinite, or rounds to that, becomes NaN.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.split import PARTS, SplitDesc, with_size
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -24,11 +26,11 @@ from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.core.widening import MULTIPLIED, level_of_tiles
 from asmdnn.primitives.elementwise import binary
 from asmdnn.primitives.elementwise.binary import BinaryForward
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder, beside_others, between_reorders
+from asmdnn.primitives.reorder.split import parts_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import HALF_FLOATS, f32
 
-PARTS: Final = 3
 HIGH, LOW = {"src": (0, 2), "weights": (0, 1)}, {"src": 1, "weights": 2}  # which parts of k are which
 
 
@@ -36,9 +38,12 @@ def answers(
     planners: tuple[Planner[Any], ...], depths: tuple[int, int], desc: Any, attr: Attr, engine: Engine
 ) -> Iterator[Answer]:
     """The plan, or why there is none.  depths: the dims of src and of weights that are summed over."""
-    exact = next((x for x in try_all(planners, desc, attr.strict, engine) if isinstance(x, Plan)), None)
+    of = {name: depth % getattr(desc, name).ndims for name, depth in zip(HIGH, depths, strict=True)}
+    exact = None
+    if desc.weights.holds_elements:  # else nothing else multiplies them
+        exact = next((x for x in try_all(planners, desc, attr.strict, engine) if isinstance(x, Plan)), None)
     try:
-        plan = planned(planners, dict(zip(HIGH, depths, strict=True)), desc, attr, engine)
+        plan = planned(planners, of, desc, attr, engine)
         if exact and plan.cycles >= exact.cycles:
             raise Refused(f"{plan.cycles} cycles are expected, {exact.cycles} of f32")
         yield plan
@@ -48,6 +53,27 @@ def answers(
 
 def planned(planners: tuple[Planner[Any], ...], depths: dict[str, int], desc: Any, attr: Attr, engine: Engine) -> Plan:
     """Raises Refused."""
+    inner, weights = inner_plan(planners, depths, desc, attr, engine), desc.weights
+    split = SplitDesc(inner.tensors["weights"], depths["weights"])
+    is_packed = not weights.holds_elements or (weights.is_any and bool(split.inner_blocks))
+    made = {"src": depths["src"]} if is_packed else depths  # in every call
+    plain = {name: inner.tensors[name] for name in made}
+    plain = {name: row_major(x.dims, x) if x.inner_blocks else x for name, x in plain.items()}
+    given = {name: as_given(getattr(desc, name), x) for name, x in plain.items()}
+    assembly = Assembly(engine.tuning, engine.isa)
+    for name, depth in made.items():
+        add_parts(assembly, name, (given[name], plain[name]), depth, engine)
+    plan = between_reorders(inner, plain, engine.tuning, isa=engine.isa)
+    assembly.add_plan(plan, {name: View(room_of(name)) for name in made})
+    in_place = tuple(name for name in plan.in_place if name not in depths)
+    tensors = {**plan.tensors, "weights": split, **given}
+    return assembly.plan(f"{attr.fpmath_mode}+{plan.implementation}", tensors, plan.outputs, in_place)
+
+
+def inner_plan(
+    planners: tuple[Planner[Any], ...], depths: dict[str, int], desc: Any, attr: Attr, engine: Engine
+) -> Plan:
+    """Of the product of bf16, three times as deep, of tensors in formats of its own.  Raises Refused."""
     half = HALF_FLOATS[0]
     level = level_of_tiles(MULTIPLIED[half], engine)
     if level is None:
@@ -58,27 +84,28 @@ def planned(planners: tuple[Planner[Any], ...], depths: dict[str, int], desc: An
     if any(0 in tensor.dims for tensor in tensors.values()):
         raise Refused("there is nothing to multiply")
     longer = {name: MemoryDesc(long(x.dims, depths[name]), half, "any") for name, x in tensors.items()}
+    weights = tensors["weights"]
+    if not weights.holds_elements:
+        longer["weights"] = storage_of(weights, depths["weights"])
     found = try_all(planners, desc.with_formats(longer), attr.strict, engine)
     inner = next((x for x in found if isinstance(x, Plan)), None)
-    if inner is None or all(spec.isa != level for spec in inner.specs):
+    if inner is None or (weights.holds_elements and all(spec.isa != level for spec in inner.specs)):
         raise Refused("vectors are expected to be faster than tiles")
-    assembly = Assembly(engine.tuning, engine.isa)
-    plain = {name: inner.tensors[name] for name in depths}
-    plain = {name: row_major(x.dims, x) if x.inner_blocks else x for name, x in plain.items()}
-    given = {name: as_given(x, plain[name]) for name, x in tensors.items()}
-    for name, depth in depths.items():
-        add_parts(assembly, name, (given[name], plain[name]), depth, engine)
-    plan = between_reorders(inner, plain, engine.tuning, isa=engine.isa)
-    assembly.add_plan(plan, {name: View(room_of(name)) for name in depths})
-    in_place = tuple(name for name in plan.in_place if name not in depths)
-    return assembly.plan(f"{attr.fpmath_mode}+{plan.implementation}", {**plan.tensors, **given}, plan.outputs, in_place)
+    if not inner.tensors["weights"].holds_elements:
+        raise Refused("transformed weights would be rounded once more")
+    return inner
+
+
+def storage_of(weights: MemoryDesc, depth: int) -> MemoryDesc:
+    """What lies in memory of weights that are split already.  Raises Refused for others."""
+    if not isinstance(weights, SplitDesc) or weights.depth != depth:
+        raise Refused(f"weights are {weights}, which is no sum of two along dim {depth}")
+    return weights.storage
 
 
 def long(dims: tuple[int, ...], depth: int) -> tuple[int, ...]:
     """With three times as many elements in a dim."""
-    found = list(dims)
-    found[depth] *= PARTS
-    return tuple(found)
+    return with_size(dims, depth, PARTS * dims[depth])
 
 
 def as_given(tensor: MemoryDesc, plain: MemoryDesc) -> MemoryDesc:
@@ -101,10 +128,7 @@ def add_parts(
     """High and low parts of the first tensor, one after another in the second."""
     (given, whole), room = tensors, room_of(name)
     assembly.scratch[room] = whole.size_bytes
-    begins = [[0] * given.ndims for _ in range(PARTS)]
-    for part, begin in enumerate(begins):
-        begin[depth] = part * given.dims[depth]
-    parts = [whole.submemory(given.dims, tuple(begin)) for begin in begins]
+    parts = parts_of(whole, depth)
     high = row_major(given.dims, parts[0])
     rounded = assembly.room(f"high of {name}", high.size_bytes)
     add_reorder(assembly, Reordering(name, given, rounded, high))
@@ -113,4 +137,5 @@ def add_parts(
         raise Refused(rest.reason)
     assembly.add_plan(rest, {"src0": View(name), "src1": View(rounded), "dst": View(room)})
     for number in HIGH[name]:
-        add_reorder(assembly, Reordering(rounded, high, room, parts[number]))
+        with beside_others(assembly, is_independent=True):
+            add_reorder(assembly, Reordering(rounded, high, room, parts[number]))

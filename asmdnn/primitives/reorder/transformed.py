@@ -1,10 +1,12 @@
-"""Reorders into formats that hold no elements: weights as Winograd's convolution reads them, and rows of the kernel."""
+"""Reorders into formats that hold no elements: what Winograd's convolution reads, rows of the kernel, sums of two."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.kernel_rows import KernelRowsDesc
+from asmdnn.memory.split import SplitDesc
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
@@ -14,8 +16,11 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.reorder.kernel_rows import add_rows
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.primitives.reorder.split import add_split
 from asmdnn.primitives.reorder.winograd import LEAST_LANES, add_transform, level_of
 from asmdnn.types import FLOATS
+
+NAMES: Final = {WinogradDesc: "winograd", KernelRowsDesc: "kernel_rows", SplitDesc: "split"}
 
 
 def plan(desc: Reorder, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
@@ -30,7 +35,7 @@ def plan(desc: Reorder, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]
 
 
 def name_of(dst: MemoryDesc) -> str:
-    return "winograd" if isinstance(dst, WinogradDesc) else "kernel_rows"
+    return NAMES[type(dst)]
 
 
 def planned(name: str, desc: Reorder, attr: Attr, engine: Engine) -> Plan:
@@ -53,6 +58,8 @@ def add_transformed(assembly: Assembly, source: tuple[str, MemoryDesc], target: 
     buffer, dst = target
     if isinstance(dst, WinogradDesc):
         add_transform(assembly, source, (buffer, dst))
+    elif isinstance(dst, SplitDesc):
+        add_split(assembly, source, (buffer, dst))
     else:
         assert isinstance(dst, KernelRowsDesc)
         add_rows(assembly, source, (buffer, dst))
