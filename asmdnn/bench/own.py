@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+import numpy as np
+
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.values import decoded, encoded, joined
 from asmdnn.errors import AsmdnnError
+from asmdnn.memory.split import SplitDesc
 from asmdnn.primitives.core.description import Description, asked
 from asmdnn.types import DataType
 
@@ -67,9 +70,15 @@ class Own:
 
 def laid_out(array: Array, asked: DataType | None, desc: dnn.MemoryDesc) -> dnn.Memory:
     """Elements of the type asked for in the format of a plan, which may round or transform weights."""
-    if asked not in (None, desc.dtype):
-        array = encoded(decoded(array, asked), desc.dtype)
-    return dnn.Memory.from_numpy(array, desc)
+    if asked in (None, desc.dtype):
+        return dnn.Memory.from_numpy(array, desc)
+    numbers = decoded(array, asked)
+    high = encoded(numbers, desc.dtype)
+    if not isinstance(desc, SplitDesc):
+        return dnn.Memory.from_numpy(high, desc)
+    low = encoded(numbers - decoded(high, desc.dtype), desc.dtype)
+    parts = dnn.Memory.from_numpy(np.concatenate((high, high, low), desc.depth), desc.storage)
+    return dnn.Memory(desc, parts.array, padding_is_zero=True)
 
 
 def _accepted(

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.own import laid_out
 from asmdnn.bench.taps import sums_of
 from asmdnn.isa.levels import AVX512_CORE_AMX
 from asmdnn.memory.split import SplitDesc
@@ -151,6 +152,7 @@ def test_a_reorder_splits_weights(tag: str) -> None:
     made = packed(values, desc, tag)
     assert np.array_equal(made.array & 0x7FFF, wanted & 0x7FFF)
     assert np.array_equal(made.array[wanted & 0x7FFF != 0], wanted[wanted & 0x7FFF != 0])  # zeros have either sign
+    assert np.array_equal(laid_out(values, dnn.f32, desc).array & 0x7FFF, wanted & 0x7FFF)
     of_halves = packed(as_f32(high), desc).array
     exact = dnn.Memory.from_numpy(stored(as_f32(high), dnn.bf16), desc)
     assert np.array_equal(of_halves, exact.array)
