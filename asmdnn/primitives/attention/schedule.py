@@ -26,9 +26,11 @@ from asmdnn.primitives.attention.counted import KernelNumbers, counted_product, 
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.probabilities import SCORES, Mask, Softmax, SoftmaxInParts
 from asmdnn.primitives.attention.tensors import SUMS, as_read, outputs_of, part_of, passed_of, stride, types_of
+from asmdnn.primitives.attention.tiled import expected_cycles, is_tiled, whole_blocks
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
+from asmdnn.primitives.core.widening import level_of_tiles, pairs_of_tiles
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
@@ -56,7 +58,22 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
             return AttentionPlan.of(desc, passed, types, engine)
         except Refused:
             continue  # odd sizes, such as a single column, that take a copy in these types
-    return AttentionPlan.of(desc, passed, last, engine)
+    found = AttentionPlan.of(desc, passed, last, engine)
+    return by_tiles(desc, passed, found, engine) or found
+
+
+def by_tiles(desc: AttentionForward, passed: Mapping[str, MemoryDesc], other: Plan, engine: Engine) -> Plan | None:
+    """The plan whose products take tiles of AMX, or the larger ones of them, where pairs by vectors are slow and fewer
+    cycles are expected than of another one."""
+    types = pairs_of_tiles((passed[name].dtype for name in ("query", "key", "value")), engine)
+    if types is None:
+        return None
+    try:
+        plan = AttentionPlan.of(desc, passed, types, engine)
+    except Refused:
+        return None
+    level = level_of_tiles(types, engine)
+    return plan if is_tiled(plan, level) and expected_cycles(plan, level, engine) < other.cycles else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +98,8 @@ class AttentionPlan:
         of_types = {name: of_type(t, converted.get(name, t.dtype)) for name, t in passed.items()}
         tensors = {name: as_read(t, name not in ("key", "value"), name == "query") for name, t in of_types.items()}
         made = cls(desc, tensors, types, engine).plan(f"{cls.name}:{dot_level(types, engine.isa)}")
+        if is_tiled(made, tiles := level_of_tiles(types, engine)):
+            made = replace(made, implementation=f"{cls.name}:{tiles}")
         return between_reorders(made, passed, engine.tuning, isa=engine.isa)
 
     def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
@@ -100,7 +119,8 @@ class AttentionPlan:
 
     def rows_of_block(self) -> int:
         room = self.engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row * self.score_buffers)
-        return min(self.rows, self.tuning.most_rows, max(room, self.tuning.least_rows))
+        most = min(self.tuning.most_rows, max(room, self.tuning.least_rows))
+        return min(self.rows, whole_blocks(most) if level_of_tiles(self.types, self.engine) else most)
 
     def plan(self, name: str) -> Plan:
         packed = self.packed()

@@ -32,6 +32,12 @@ def fast_pairs(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
     return BF16 if takes else None
 
 
+def pairs_of_tiles(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
+    """The types that tiles of AMX multiply where vectors do it slowly; None unless all are bf16, or without tiles."""
+    takes = {*dtypes} == {BF16.src} and multiplies_pairs_slowly(engine) and level_of_tiles(BF16, engine)
+    return BF16 if takes else None
+
+
 def level_that_rounds(dtypes: Iterable[DataType], engine: Engine) -> Engine:
     """The engine with the level of f32's kernels, or, for tensors of which some are bf16, the one that rounds to it."""
     rounds = BF16.src in {*dtypes} and bool(levels_of(BF16, engine.isa))
