@@ -38,6 +38,7 @@ PACKED = (*NEEDED, "weights_projection")
 KNOWN = (*PACKED, "bias", "weights_peephole", *SCALES)
 LEFT2RIGHT: RNNDirection = "unidirectional_left2right"
 
+MANY = 32  # sequences, for which weights are packed
 find = calls.entries.get
 
 
@@ -258,14 +259,14 @@ def pack_recurrent(
 def packed_formats(
     kind: Kind, arrays: Mapping[str, AnyArray], engine: Engine | None, attr: Attr
 ) -> dict[str, MemoryDesc]:
-    """The formats that a layer of these weights, and rows of their type, chooses; they are the same for any number of
-    steps and sequences."""
+    """The formats that a layer of these weights, and rows of their type, chooses for many sequences; they serve any
+    number of steps and sequences."""
     descs = {name: MemoryDesc(array.shape, kind_of(array), "any") for name, array in arrays.items()}
     weights = descs["weights_layer"]
     if weights.ndims != 5:
         raise InvalidArguments(f"weights_layer has dims {weights.dims}, it must have 5")
     _, directions, src, _, _ = weights.dims
-    descs["src_layer"] = MemoryDesc((1, 1, src), u8 if weights.dtype == s8 else weights.dtype, "abc")
+    descs["src_layer"] = MemoryDesc((1, MANY, src), u8 if weights.dtype == s8 else weights.dtype, "abc")
     more = {"direction": LEFT2RIGHT if directions == 1 else "bidirectional_concat", "lengths": ()}
     fields: dict[str, Any] = {**descs, "dst_layer": outputs_of(kind, descs, more)["dst_layer"], **more}
     if weights.dtype == s8 and issubclass(kind, QuantizedRecurrent):  # formats depend on no scale

@@ -15,30 +15,21 @@ Items are matrices that share weights, such as rows of an image: where each has 
 two items.  k may lie in pieces, such as what a kernel covers of each row of an image.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.dot.amx_rows import Finish, Rounds
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, MatmulTile, PieceLoop, TileKernel
+from asmdnn.generators.dot.amx_rows import Finish
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, MatmulTile, TileKernel
+from asmdnn.generators.dot.tile_products import EqualTiles, TileProducts, depth_in_tiles
 from asmdnn.generators.functions.chain import words_of
-from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.dense import dense_of
-from asmdnn.isa.tiles import (
-    BLOCK_TILES,
-    TILE_GROUPS,
-    TILE_ROW_BYTES,
-    TILE_ROWS,
-    TileRegisters,
-    configured,
-    multiply_tiles,
-)
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROW_BYTES, TILE_ROWS, TileRegisters, configured
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 MOST_ROWS: Final = 512  # of a call: 16 blocks
-Places = tuple[Sequence[Pointer], Sequence[Pointer]]  # of a block's tiles of src, and of weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,25 +50,9 @@ class AmxTileSpec(TileKernel):
         cut = EqualTiles.of(self.tile.rows)
         tiles_of_rows = cut.tiles * self.tile.items.count
         block = min(BLOCK_TILES, tiles_of_rows), min(self.tile.panel_vectors, self.tile.vectors)
-        whole = self.tile.piece_depth * self.tile.types.src.size_bytes // TILE_ROW_BYTES
-        with configured(asm, cut.size, block, (whole, self.tile.piece_steps - whole * TILE_GROUPS)) as tiles:
+        with configured(asm, cut.size, block, depth_in_tiles(self.tile)) as tiles:
             AmxCode(self.tile, cut, vector_of(self.isa, asm), tiles).compute()
         asm.ret()
-
-
-@dataclass(frozen=True, slots=True)
-class EqualTiles:
-    """Rows as so many tiles of one size; `again` of the last one are rows of the one before."""
-
-    tiles: int
-    size: int
-    again: int
-
-    @classmethod
-    def of(cls, rows: int) -> "EqualTiles":
-        tiles = -(-rows // TILE_ROWS)
-        size = -(-rows // tiles)
-        return cls(tiles, size, tiles * size - rows)
 
 
 class AmxCode:
@@ -86,23 +61,18 @@ class AmxCode:
     def __init__(self, tile: MatmulTile, cut: EqualTiles, v: Vector, tiles: TileRegisters) -> None:
         assert tile.depth and tile.padded and not (tile.scaled or tile.packs) and not tile.items.weights_bytes
         assert not tile.pieces or tile.piece_depth % tile.types.group == 0, "weights have whole groups of every piece"
-        self.tile, self.cut, self.v, self.asm, self.tiles = tile, cut, v, v.asm, tiles
+        self.tile, self.cut, self.v, self.asm = tile, cut, v, v.asm
         self.pointers: dict[int, Register] = {}
         for argument in (SRC, WEIGHTS, DST, *[BIAS] * (tile.bias is not None)):
             self.pointers[argument] = self.asm.gp.take(ARGUMENTS[argument])
             self.asm.MOV(self.pointers[argument], mem(self.asm.frame, 8 * argument))
         self.src, self.weights = self.pointers[SRC], self.pointers[WEIGHTS]
-        # What is between rows of src; and between groups of weights, and so between rows of sums on the stack.
-        self.src_step = self.asm.gp.take("from row to row of src")
-        self.asm.MOV(self.src_step, tile.src_row_bytes)
-        self.group_step = self.asm.gp.take("from group to group of weights")
-        self.asm.MOV(self.group_step, tile.weights_row_bytes)
-        self.sums = self.asm.stack(BLOCK_TILES * TILE_ROWS * tile.weights_row_bytes)
-        whole, rest = divmod(tile.piece_depth * tile.types.src.size_bytes, TILE_ROW_BYTES)
-        self.whole_tiles, self.last_bytes = whole, rest
-        self.is_cut = rest % tile.types.weights_bytes != 0  # the last group, of which src has a part only
-        self.edge = self.asm.stack(TILE_ROWS * tile.weights_row_bytes) if self.is_cut else None
-        self.finish = Finish(tile, v, self.pointers, self.sums)
+        # Rows of sums on the stack are as far apart as groups of weights.
+        sums_bytes = BLOCK_TILES * TILE_ROWS * tile.weights_row_bytes
+        self.products = TileProducts(tile, cut.size, v, tiles, sums_bytes)
+        self.products.start(self.src, self.weights)
+        self.bytes_of = self.products.bytes_of
+        self.finish = Finish(tile, v, self.pointers, self.products.sums)
 
     def compute(self) -> None:
         """Panel after panel of weights, whole ones in a loop; in each all rows."""
@@ -175,10 +145,6 @@ class AmxCode:
         self.finish.rows(size + again, size - again)
         self.finish.next_item(0, -1)
 
-    def bytes_of(self, rows: int) -> int:
-        """Of src."""
-        return rows * self.tile.src_row_bytes
-
     def next_panel(self, passed: int) -> None:
         """Back to the first row, on to the next columns."""
         self.asm.SUB(self.src, passed)
@@ -188,62 +154,10 @@ class AmxCode:
     def block(self, begins: Sequence[int], apart: int, columns: int) -> None:
         """The sums of tiles whose src begins at these bytes from here, in row-major order on the stack, so many rows
         apart."""
-        asm, tile, tiles = self.asm, self.tile, self.tiles
-        vectors = -(-columns // self.v.lanes)
-        acc = [row[:vectors] for row in tiles.acc[: len(begins)]]
-        asm.role("start")
-        for x in (x for row in acc for x in row):
-            asm.TILEZERO(x)
-        at_src = [mem(self.src, begin, index=self.src_step) for begin in begins]
-        at_weights = [mem(self.weights, j * TILE_ROW_BYTES, index=self.group_step) for j in range(vectors)]
-        self.pieces(tile.pieces, lambda: self.piece(begins, acc, (at_src, at_weights)))
-        asm.role("sums to the stack")
+        products, vectors = self.products, -(-columns // self.v.lanes)
+        acc = products.added(begins, [j * TILE_ROW_BYTES for j in range(vectors)])
+        self.asm.role("sums to the stack")
         for i, row in reversed(list(enumerate(acc))):  # the first tile has the rows that both have
             for j, x in enumerate(row):
-                begin = i * apart * tile.weights_row_bytes + j * TILE_ROW_BYTES
-                asm.TILESTORED(mem(self.sums.form.base, self.sums.displacement + begin, index=self.group_step), x)
-
-    def pieces(self, loops: Sequence[PieceLoop], multiply: Callable[[], None]) -> None:
-        """What `multiply` does, for every piece of k."""
-        if not loops:
-            multiply()
-            return
-        loop, *inner = loops
-        around = Rounds(self.asm, {self.src: loop.src_bytes, self.weights: loop.weights_bytes})
-        with around.loop(loop.count, stays=True):
-            self.pieces(inner, multiply)
-        around.back()
-
-    def piece(self, begins: Sequence[int], acc: Sequence[Sequence[Register]], at: Places) -> None:
-        """Adds a piece of k, from where src and weights are, which is where they are left."""
-        tiles, depth_bytes = self.tiles, TILE_GROUPS * self.tile.weights_row_bytes
-        steps = Rounds(self.asm, {self.src: TILE_ROW_BYTES, self.weights: depth_bytes})
-        if tiles.whole is not None:
-            with steps.loop(self.whole_tiles, stays=tiles.last is None):
-                multiply_tiles(self.asm, self.tile.types, acc, tiles.whole, at)
-        if tiles.last is not None:
-            self.last_groups(begins, acc, at)
-        steps.back()
-
-    def last_groups(self, begins: Sequence[int], acc: Sequence[Sequence[Register]], at: Places) -> None:
-        """Those that fill no tile; of a last group that is not whole src has a part, after which zeros are put."""
-        assert self.tiles.last is not None
-        self.asm.role("last groups")
-        if self.edge is None:
-            multiply_tiles(self.asm, self.tile.types, acc, self.tiles.last, at)
-            return
-        edge = mem(self.edge.form.base, self.edge.displacement, index=self.group_step)
-        for i, begin in enumerate(begins):
-            self.copy_edge(begin)
-            multiply_tiles(self.asm, self.tile.types, acc[i : i + 1], self.tiles.last, ([edge], at[1]))
-
-    def copy_edge(self, begin: int) -> None:
-        """The last bytes of the rows of a tile that begins there, onto the stack, where they lie as rows of sums."""
-        assert self.edge is not None
-        x = self.v.registers.take("last groups")
-        dense = dense_of(self.v, x)
-        for r in range(self.cut.size):
-            dense.load_run(x, mem(self.src, begin + self.bytes_of(r)), self.last_bytes)
-            self.v.store(self.edge.shifted(r * self.tile.weights_row_bytes).sized(self.v.bytes), x)
-        dense.forget()
-        self.v.registers.free(x)
+                begin = i * apart * self.tile.weights_row_bytes + j * TILE_ROW_BYTES
+                products.store(x, begin, products.group_step)

@@ -13,7 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from asmdnn.generators.dot.matmul_shape import TileKernel
 from asmdnn.isa.dot import Types, dot_level
+from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROWS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -26,21 +28,21 @@ from asmdnn.primitives.attention.counted import KernelNumbers, counted_product, 
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.probabilities import SCORES, Mask, Softmax, SoftmaxInParts
 from asmdnn.primitives.attention.tensors import SUMS, as_read, outputs_of, part_of, passed_of, stride, types_of
-from asmdnn.primitives.attention.tiled import expected_cycles, is_tiled, whole_blocks
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
-from asmdnn.primitives.core.widening import level_of_tiles, pairs_of_tiles
+from asmdnn.primitives.core.widening import cycles_beside_tiles, level_of_tiles, pairs_of_tiles
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import dataclass, replace
-from asmdnn.types import F32_BYTES, f32
+from asmdnn.types import F32_BYTES, IsaName, f32
 
 NAME = "attention"
 KEYS, VALUES, FUTURE = "packed keys", "packed values", "causal mask"
 PANEL_COLUMNS = 32  # of any level
+BLOCK_ROWS = BLOCK_TILES * TILE_ROWS  # of tiles of AMX
 
 
 @implementation(NAME, f32_level)
@@ -72,8 +74,13 @@ def by_tiles(desc: AttentionForward, passed: Mapping[str, MemoryDesc], other: Pl
         plan = AttentionPlan.of(desc, passed, types, engine)
     except Refused:
         return None
-    level = level_of_tiles(types, engine)
-    return plan if is_tiled(plan, level) and expected_cycles(plan, level, engine) < other.cycles else None
+    pays = cycles_beside_tiles(plan, (TileKernel,), engine) < other.cycles
+    return plan if pays and is_tiled(plan, level_of_tiles(types, engine)) else None
+
+
+def is_tiled(plan: Plan, level: IsaName | None) -> bool:
+    """Whether some of its products take tiles, those of this level."""
+    return any(spec.isa == level for spec in plan.specs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,9 @@ class AttentionPlan:
     def rows_of_block(self) -> int:
         room = self.engine.l2_bytes // self.tuning.scores_share // (F32_BYTES * self.score_row * self.score_buffers)
         most = min(self.tuning.most_rows, max(room, self.tuning.least_rows))
-        return min(self.rows, whole_blocks(most) if level_of_tiles(self.types, self.engine) else most)
+        if level_of_tiles(self.types, self.engine):
+            most = most // BLOCK_ROWS * BLOCK_ROWS or most
+        return min(self.rows, most)
 
     def plan(self, name: str) -> Plan:
         packed = self.packed()

@@ -16,6 +16,7 @@ from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
+from asmdnn.primitives.core.uses import inside
 from asmdnn.types import DataType, IsaName, f32
 
 MULTIPLIED = {types.weights: types for types in (F32, BF16)}  # by weights of these types, with a src of the same
@@ -95,6 +96,17 @@ def cycles_of_fma(plan: Plan, engine: Engine) -> int:
     tiles = tile_level(BF16, engine.isa)
     by_tiles = any(spec.isa == tiles for spec in plan.specs)
     return plan.cycles if by_tiles else int(plan.cycles * engine.tuning.products.bf16_cycles)
+
+
+def cycles_beside_tiles(plan: Plan, products: tuple[type, ...], engine: Engine) -> float:
+    """The expected cycles of a plan whose kernels of these classes multiply pairs: by tiles of AMX, or by vectors, for
+    which plans count pairs as multiplies of f32."""
+    tiles, found = tile_level(BF16, engine.isa), 0.0
+    for spec, _, cycles in (use for phase in plan.phases for use in phase.uses()):
+        kernel = inside(spec)
+        by_vectors = isinstance(kernel, products) and spec.isa != tiles and getattr(kernel, "depth", 1) > 0
+        found += cycles * (engine.tuning.products.bf16_cycles if by_vectors else 1)
+    return found
 
 
 def first(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Plan | None:

@@ -2,7 +2,8 @@
 
 Weights of bf16 and f16 are widened as they are loaded, and rows are f32 inside: tensors of other types become that in
 front, results are rounded once, after.  Pairs of bf16 are multiplied where the level has VDPBF16PS and the CPU class
-is not slow at it; then a step hands on h as bf16.  Weights of s8 are multiplied by rows of u8.
+is not slow at it, or has tiles of AMX that make up for it; then a step hands on h as bf16.  Weights of s8 are
+multiplied by rows of u8.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from typing import Final
 from asmdnn.isa.dot import F32, U8S8, Types, multiplied
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.widening import fast_pairs
+from asmdnn.primitives.core.widening import fast_pairs, pairs_of_tiles
 from asmdnn.primitives.recurrent.description import QuantizedRecurrent, RecurrentForward
 from asmdnn.primitives.recurrent.qparams import ROWS, SCALES, check_bytes, check_dynamic, is_dynamic
 from asmdnn.types import FLOAT_NAMES, FLOATS, f32, s8
@@ -37,7 +38,8 @@ def static_bytes(desc: RecurrentForward, engine: Engine) -> Types:
 def pairs(desc: RecurrentForward, engine: Engine) -> Types:
     """Of halves, two of which are multiplied and added at once."""
     weights, tensors = desc.weights_layer.dtype, desc.tensors()
-    found = fast_pairs((weights, *(tensors[name].dtype for name in ROWS if name in tensors)), engine)
+    dtypes = (weights, *(tensors[name].dtype for name in ROWS if name in tensors))
+    found = fast_pairs(dtypes, engine) or pairs_of_tiles(dtypes, engine)
     if desc.is_training or found is None:
         no_pairs = f"isa {engine.isa} has no fast pairs of weights of {weights} and these rows"
         raise Refused("training keeps f32" if desc.is_training else no_pairs)

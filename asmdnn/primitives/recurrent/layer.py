@@ -15,8 +15,8 @@ from asmdnn.primitives.recurrent.description import LSTMForward, RecurrentForwar
 from asmdnn.primitives.recurrent.dynamic import RoundedRows
 from asmdnn.primitives.recurrent.formats import PANEL_VECTORS
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, Turn, start_of, state_rows
+from asmdnn.primitives.recurrent.stage import CellField, RecurrentPanels, Stage, vectors_of
 from asmdnn.primitives.recurrent.stages import Multiplied, stages_of
-from asmdnn.primitives.recurrent.steps import CellField, RecurrentPanels, Stage, vectors_of
 from asmdnn.records import dataclass, replace
 
 BIAS = "packed bias"
@@ -29,7 +29,7 @@ class Layer:
     tensors: as the kernels take them.  types: what is multiplied.  backwards: from right to left.  x: its input, of
     `channels`.  h: its output, of which a step reads what the step before has written.  c: an LSTM's c after every
     step, in one place for all steps where it is updated in place.  fields: what else cells write, by name.  x_rounded,
-    h_rounded: x and h where they become bytes.
+    h_rounded: x and h where they become bytes.  tiles: the level whose tiles may multiply.
     """
 
     desc: RecurrentForward
@@ -47,6 +47,7 @@ class Layer:
     fields: Mapping[str, CellField]
     x_rounded: RoundedRows | None = None
     h_rounded: RoundedRows | None = None
+    tiles: str | None = None
 
     def scratch(self, name: str) -> str:
         """Scratch of this direction: both may be computed at the same time."""
@@ -192,6 +193,7 @@ class Layer:
             operands=operands,
             pairs=pairs,
             types=self.types,
+            tiles=self.tiles,
         )
         return PlacedStage(stage, rows, frozenset({"state", "src"} if src == "h" else {"state"}))
 

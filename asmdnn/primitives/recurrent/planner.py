@@ -30,7 +30,8 @@ from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.qparams import is_dynamic
 from asmdnn.primitives.recurrent.rooms import Rooms
 from asmdnn.primitives.recurrent.rows import BufferRows, Time, state_rows
-from asmdnn.primitives.recurrent.steps import CellField, StagePhases, vectors_of
+from asmdnn.primitives.recurrent.stage import CellField, vectors_of
+from asmdnn.primitives.recurrent.steps import StagePhases
 from asmdnn.primitives.recurrent.workspace import regions_of, workspace_desc
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.records import replace
@@ -171,6 +172,7 @@ class Planner:
             fields=fields,
             x_rounded=x_rounded,
             h_rounded=h_rounded,
+            tiles=self.tiles.isa if self.tiles else None,
         )
 
     def add_directions(self, layers: Sequence[Layer]) -> None:

@@ -22,7 +22,7 @@ from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
 from asmdnn.types import f32
 
-PAIRS = "pairs:"
+PAIRS = "pairs"
 
 
 def plans(desc: RecurrentForward, attr: Attr, engine: Engine) -> Iterator[Answer]:

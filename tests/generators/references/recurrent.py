@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from asmdnn.generators.recurrent.amx_step import AmxStepSpec
 from asmdnn.generators.recurrent.cells import Place, form_of
 from asmdnn.generators.recurrent.dynamic_rows import DynamicRowsSpec
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import bf16, f32, s32, u8
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
-from tests.generators.reference import LANES, Memory
+from tests.generators.reference import Memory
 from tests.support.arena import Doubles, Elements, buffer_of, elements
 
 SLACK = 16 * UNIT_ROUNDOFF
@@ -57,7 +59,7 @@ class Tile:
 
     def __init__(self, spec: RecurrentTileSpec, memory: Memory, bounds: Memory, where: tuple[int, int]) -> None:
         self.spec, self.memory, self.bounds, self.where = spec, memory, bounds, where
-        self.lanes = LANES[spec.isa]
+        self.lanes = lanes_of(spec.isa)
         self.units = min(self.lanes, spec.units - where[1] * self.lanes)
 
     def place(self, place: Place) -> tuple[str, int, int]:
@@ -193,6 +195,12 @@ CELLS: dict[str, Cells] = {
 }
 
 
+def tiles_case(spec: AmxStepSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Of the same tile, whose sums have another order."""
+    case = step_case(spec.tile, random, integers)
+    return Case(spec, case.buffers, case.tolerances)
+
+
 def step_case(spec: RecurrentTileSpec, random: np.random.Generator, integers: bool) -> Case:
     types = {"src": spec.types.src, "weights": spec.types.weights} | {x.name: x.dtype for x in spec.operands}
     memory = {name: elements(random, integers, types.get(name, f32)) for name in spec.frame}
@@ -228,6 +236,7 @@ def dynamic_rows_case(spec: DynamicRowsSpec, random: np.random.Generator, intege
 
 
 REFERENCES = {
+    AmxStepSpec: Reference(tiles_case, rounds=True),
     RecurrentTileSpec: Reference(step_case, rounds=True),
     DynamicRowsSpec: Reference(dynamic_rows_case, rounds=True),
 }
