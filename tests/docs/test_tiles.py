@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from asmdnn.generators.dot.amx_rows import Finish
+from asmdnn.generators.dot.tile_products import TileProducts
 from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.dot import OFFERED
 from asmdnn.isa.levels import isa_of
@@ -16,7 +17,7 @@ from tests.docs.following import ROOT
 SECTION = (ROOT / "docs" / "add-a-kernel.md").read_text().partition("## 6.")[2]
 KNOWN: dict[str, Any] = {
     **{x.__name__: x for x in (configured, multiply_tiles, tile_level)},
-    **{f"Finish.{name}": x for name, x in vars(Finish).items()},
+    **{f"{kind.__name__}.{name}": x for kind in (Finish, TileProducts) for name, x in vars(kind).items()},
 }
 SIGNATURES = re.findall(r"^[|] `([\w.]+)[(](.*?)[)]` [|]", SECTION, re.MULTILINE)
 
@@ -29,7 +30,7 @@ def test_signatures_exist(name: str, parameters: str) -> None:
 
 def test_all_of_them_are_named() -> None:
     assert {name for name, _ in SIGNATURES} == {
-        "configured", "multiply_tiles", "tile_level", "Finish.start", "Finish.row",
+        "configured", "multiply_tiles", "tile_level", "Finish.start", "Finish.row", "TileProducts.added",
     }  # fmt: skip
 
 

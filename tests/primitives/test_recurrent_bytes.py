@@ -121,7 +121,7 @@ def test_emulated(kind: type, isa: str) -> None:
 @pytest.mark.emulated(AMX)
 @pytest.mark.parametrize("kind", KINDS)
 def test_tiles_multiply_the_rows_of_all_steps(kind: type) -> None:
-    """Of AMX, from what is expected to be faster on; of a layer's states vectors do."""
+    """Of AMX, from what is expected to be faster on."""
     for direction in DIRECTIONS[:3]:
         desc = described(kind, (2, 3, 5, 9), 1, direction)
         plan = dnn.primitive_desc(desc, engine=replace(engine(AMX), tuning=ALWAYS)).plan
