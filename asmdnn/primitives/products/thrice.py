@@ -15,30 +15,27 @@ from typing import Any
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.split import PARTS, SplitDesc, with_size
-from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
-from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.core.widening import MULTIPLIED, level_of_tiles
-from asmdnn.primitives.elementwise import binary
-from asmdnn.primitives.elementwise.binary import BinaryForward
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder, beside_others, between_reorders
-from asmdnn.primitives.reorder.split import parts_of
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.split import ORDER_OF_SRC, ORDER_OF_WEIGHTS, add_parts, dense_as
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.types import HALF_FLOATS, f32
+from asmdnn.types import HALF_FLOATS
 
-HIGH, LOW = {"src": (0, 2), "weights": (0, 1)}, {"src": 1, "weights": 2}  # which parts of k are which
+ORDERS = {"src": ORDER_OF_SRC, "weights": ORDER_OF_WEIGHTS}
 
 
 def answers(
     planners: tuple[Planner[Any], ...], depths: tuple[int, int], desc: Any, attr: Attr, engine: Engine
 ) -> Iterator[Answer]:
     """The plan, or why there is none.  depths: the dims of src and of weights that are summed over."""
-    of = {name: depth % getattr(desc, name).ndims for name, depth in zip(HIGH, depths, strict=True)}
+    of = {name: depth % getattr(desc, name).ndims for name, depth in zip(ORDERS, depths, strict=True)}
     exact = None
     if desc.weights.holds_elements:  # else nothing else multiplies them
         exact = next((x for x in try_all(planners, desc, attr.strict, engine) if isinstance(x, Plan)), None)
@@ -59,10 +56,12 @@ def planned(planners: tuple[Planner[Any], ...], depths: dict[str, int], desc: An
     made = {"src": depths["src"]} if is_packed else depths  # in every call
     plain = {name: inner.tensors[name] for name in made}
     plain = {name: row_major(x.dims, x) if x.inner_blocks else x for name, x in plain.items()}
-    given = {name: as_given(getattr(desc, name), x) for name, x in plain.items()}
+    given = {name: getattr(desc, name) for name in plain}
+    given = {name: dense_as(plain[name], x.dims) if x.is_any else x for name, x in given.items()}
     assembly = Assembly(engine.tuning, engine.isa)
     for name, depth in made.items():
-        add_parts(assembly, name, (given[name], plain[name]), depth, engine)
+        assembly.scratch[room_of(name)] = plain[name].size_bytes
+        add_parts(assembly, (name, given[name]), (room_of(name), plain[name]), depth, ORDERS[name])
     plan = between_reorders(inner, plain, engine.tuning, isa=engine.isa)
     assembly.add_plan(plan, {name: View(room_of(name)) for name in made})
     in_place = tuple(name for name in plan.in_place if name not in depths)
@@ -108,34 +107,6 @@ def long(dims: tuple[int, ...], depth: int) -> tuple[int, ...]:
     return with_size(dims, depth, PARTS * dims[depth])
 
 
-def as_given(tensor: MemoryDesc, plain: MemoryDesc) -> MemoryDesc:
-    """As a caller passes it: `any` becomes dense, in the order of what is made of it."""
-    if not tensor.is_any:
-        return tensor
-    order = sorted(range(plain.ndims), key=lambda dim: -plain.strides[dim])
-    last = MemoryDesc(tuple(tensor.dims[dim] for dim in order), f32, LETTERS[: plain.ndims])
-    return last.permute_axes(order)
-
-
 def room_of(name: str) -> str:
     """The scratch of its parts."""
     return f"{name} in parts"
-
-
-def add_parts(
-    assembly: Assembly, name: str, tensors: tuple[MemoryDesc, MemoryDesc], depth: int, engine: Engine
-) -> None:
-    """High and low parts of the first tensor, one after another in the second."""
-    (given, whole), room = tensors, room_of(name)
-    assembly.scratch[room] = whole.size_bytes
-    parts = parts_of(whole, depth)
-    high = row_major(given.dims, parts[0])
-    rounded = assembly.room(f"high of {name}", high.size_bytes)
-    add_reorder(assembly, Reordering(name, given, rounded, high))
-    rest = binary.plan(BinaryForward("sub", given, high, parts[LOW[name]]), NO_ATTR, engine)
-    if isinstance(rest, Refusal):
-        raise Refused(rest.reason)
-    assembly.add_plan(rest, {"src0": View(name), "src1": View(rounded), "dst": View(room)})
-    for number in HIGH[name]:
-        with beside_others(assembly, is_independent=True):
-            add_reorder(assembly, Reordering(rounded, high, room, parts[number]))
