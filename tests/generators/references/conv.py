@@ -91,14 +91,15 @@ def zero_padding(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
     And after the last input channel, where weights hold several side by side.
     """
     lanes, together, size = LANES[spec.isa], spec.types.group, spec.types.weights.size_bytes
-    padding = spec.vectors * lanes - spec.channels
+    apart = spec.weights_vector_bytes or spec.types.weights_bytes * lanes
     for group, offsets in zip(spec.groups, taps, strict=True):
         for _, weights in offsets:
             for step in range(-(-group.channels // together)):
                 row, count = weights + step * spec.weights_row_bytes, min(together, group.channels - step * together)
-                memory["weights"].clear(row + together * size * spec.channels, padding * together)
-                for c in range(spec.channels if count < together else 0):
-                    memory["weights"].clear(row + (together * c + count) * size, together - count)
+                for c in range(spec.vectors * lanes):
+                    real = count if c < spec.channels else 0
+                    at = row + c // lanes * apart + (together * (c % lanes) + real) * size
+                    memory["weights"].clear(at, together - real)
     for name, at_bytes in padding_of_dst(spec):
         memory[name].clear(at_bytes, 1)
 
