@@ -101,6 +101,26 @@ def test_convolutions(form: type[TypedConv], text: str, tags: tuple[str, str, st
 
 
 @EMULATED
+def test_rows_apart() -> None:
+    """Of src, and of matrices of a batch: what lies between them is not touched."""
+    random, dims = np.random.default_rng(6), (2, 20, 33)
+    weights, dst = dnn.MemoryDesc((1, 33, 40), dnn.f32, "any"), dnn.MemoryDesc((2, 20, 40), dnn.f32, "abc")
+    pd = planned(dnn.MatMul(dnn.MemoryDesc(dims, dnn.f32, strides=(1000, 41, 1), offset0=3), weights, dst))
+    assert pd.implementation == f"bf16x3+amx+tiles:{ISA}", pd.refusals
+    src, w = (random.standard_normal(d).astype(np.float32) for d in (dims, (1, 33, 40)))
+    found = computed(pd, {"src": src, "weights": w, "dst": np.zeros((2, 20, 40))})
+    assert (np.abs(found - src.astype(np.float64) @ w) <= bound(np.abs(src).astype(np.float64) @ np.abs(w), 33)).all()
+
+
+def test_rows_too_far_apart_for_code() -> None:
+    """Have calls of their own."""
+    src = dnn.MemoryDesc((20, 33), dnn.f32, strides=(1 << 30, 1))
+    weights, dst = dnn.MemoryDesc((33, 40), dnn.f32, "any"), dnn.MemoryDesc((20, 40), dnn.f32, "ab")
+    pd = planned(dnn.MatMul(src, weights, dst))
+    assert pd.implementation.startswith("bf16x3+") and pd.plan.phases[0].count == 20, pd.explain()
+
+
+@EMULATED
 @pytest.mark.parametrize("spatial", [(), (3, 2)])
 def test_inner_products(spatial: tuple[int, ...]) -> None:
     random, m, channels, n = np.random.default_rng(1), 33, 10, 35

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from asmdnn.generators.functions.split import ARGUMENTS, SplitSpec
 from asmdnn.isa.elements import narrowing_level, native_element
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.split import HIGH, LOW, PARTS, SplitDesc
 from asmdnn.memory.tags import LETTERS
@@ -89,7 +90,8 @@ def calls_of(box: Box, tensors: tuple[MemoryDesc, ...], assembly: Assembly) -> I
     dense = next((loop for loop in box.loops if loop.strides == sizes), once)
     for piece, inner in cut_loop(box, dense, most):
         others = [loop for loop in piece.loops if loop is not inner]
-        rows = others[-1] if others else Loop(1, sizes)
+        is_near = bool(others) and max(others[-1].strides) <= MAX_OFFSET  # which steps in code are
+        rows = others[-1] if is_near else once
         for part, outer in cut_loop(piece, rows, max(1, most // inner.extent)):
             spec = SplitSpec(
                 isa=isa,
