@@ -2,8 +2,8 @@
 
     length of the JSON u64 | JSON, padded to 8 | arrays, each padded to 8
 
-Specs are frozen dataclasses, named tuples, enumerations and plain values.  Decoding builds only classes of generators
-that this package has imported already and imports nothing, so that no text of a file decides what code is loaded; it
+Specs are frozen dataclasses, named tuples, enumerations and plain values.  Decoding builds only classes of this
+package's generators, whose modules do nothing when they are imported: some are, here, as few plans need them.  It
 inflates no more than LARGEST_PLAN_BYTES; and what it returns has passed decoded.py.
 """
 
@@ -12,15 +12,19 @@ import struct
 import sys
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.jit.digests import spec_text
 from asmdnn.memory import MemoryDesc
@@ -206,10 +210,18 @@ def _class(name: str) -> Any:
     module, _, qualname = name.partition(":")
     package, *rooms = module.split(".")
     ours = package == __name__.split(".")[0] and rooms[:1] and rooms[0] in SPEC_PACKAGES
-    cls = getattr(sys.modules.get(module), qualname, None) if ours else None
+    cls = getattr(_module(module), qualname, None) if ours else None
     if not isinstance(cls, type) or not (is_dataclass(cls) or issubclass(cls, Enum) or hasattr(cls, "_fields")):
         raise NotPackable(f"a plan holds a {name}, which this process does not know")
     return cls
+
+
+def _module(name: str) -> ModuleType | None:
+    """A module of this package that is imported, or one of its generators."""
+    if name not in sys.modules and name.split(".")[1] == SPEC_PACKAGES[0]:
+        with importing(), suppress(ImportError):
+            return import_module(name)
+    return sys.modules.get(name)
 
 
 def _desc_fields(desc: MemoryDesc) -> dict[str, Any]:

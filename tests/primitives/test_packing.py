@@ -50,6 +50,42 @@ print(json.dumps([counts.pack_hits > 0, counts.disk_hits > 0, counts.generated, 
 )
 
 
+RARE = """
+import sys
+import asmdnn as dnn
+from asmdnn.memory.split import SplitDesc
+tensor, tiles = dnn.MemoryDesc, "avx512_core_amx"
+free = tensor((64, 256), dnn.s4, "any"), tensor((64, 256), dnn.f32, "any")
+rows = [tensor((32, n), dnn.f32, "ab") for n in (64, 256)]
+split = SplitDesc(tensor((192, 256), dnn.bf16, "BA32b2a"), 0)
+requests = [
+    (dnn.MatMul(rows[0], free[0], rows[1]), dnn.Attr(scales={"weights": 2}), "avx2"),
+    (dnn.MatMul(rows[0], free[1], rows[1]), dnn.Attr(fpmath_mode="bf16x3"), tiles),
+    (dnn.Reorder(tensor((64, 256), dnn.f32, "ab"), split), dnn.Attr(), tiles),
+]
+if sys.argv[2]:
+    dnn.load_pack(sys.argv[1])
+descs = [
+    dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1, machine="sapphire_rapids"))
+    for desc, attr, isa in requests
+]
+if not sys.argv[2]:
+    dnn.write_pack(sys.argv[1], descs)
+print(*(pd.implementation for pd in descs))
+rare = {f"asmdnn.primitives.products.{name}" for name in ("weight_only", "thrice")}
+print("of planners:", *(rare & sys.modules.keys()))
+"""  # plans whose kernels and formats few processes need
+
+
+def test_plans_that_few_processes_make(tmp_path: Path) -> None:
+    """Their planners are not imported where a pack has the plans, only the specs of kernels."""
+    path = tmp_path / "rare.asmdnn"
+    names, planners = python(RARE, path, "").splitlines()
+    assert names == "unpacking:avx2 bf16x3+amx+tiles:avx512_core_amx split:avx512_core"
+    assert len(planners.split()) == 4
+    assert python(RARE, path, "read").splitlines() == [names, "of planners:"]
+
+
 def compute(pack: Path | str, l2_bytes: int = L2_BYTES, **environment: str) -> list[object]:
     """[kernels from packs, kernels from disk, kernels generated, PeachPy imported] of a new process."""
     return list(json.loads(python(SCRIPT, pack, l2_bytes, **environment)))
