@@ -232,10 +232,8 @@ class MemoryDesc:
     def offsets(self, with_padding: bool = False) -> NDArray[np.int64]:
         """`offset` of every element: int64 shaped `dims`, or `padded_dims` with the padding."""
         self._require_layout("offset")
-        if not isinstance(with_padding, bool):
-            raise InvalidArguments(f"with_padding must be True or False, not {shown(with_padding)}")
-        shape = self.padded_dims if with_padding else self.dims
-        tables = [self.dim_offsets(dim)[:n] for dim, n in enumerate(shape)]
+        self.nelems(with_padding)  # refuses what is no bool
+        tables = [self.dim_offsets(dim)[:n] for dim, n in enumerate(self.padded_dims if with_padding else self.dims)]
         tables[0] += self.offset0
         return allocated(reduce, np.add.outer, tables)
 
@@ -290,7 +288,9 @@ class MemoryDesc:
         return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=inner_blocks, offset0=self.offset0)
 
     def widened(self, new: int) -> "MemoryDesc":
-        """With so many dims of size 1 in front."""
+        """The same storage with so many dims of size 1 in front.  Raises InvalidArguments."""
+        self._require_layout("dims in front")
+        new = min(*naturals("new", (new,)), MAX_NDIMS)  # more are refused all the same
         blocks = [(dim + new, size) for dim, size in self.inner_blocks]
         dims, strides = (1,) * new + self.dims, (0,) * new + self.strides
         return MemoryDesc(dims, self.dtype, strides=strides, inner_blocks=blocks, offset0=self.offset0)

@@ -31,9 +31,6 @@ class TransformedDesc(MemoryDesc):
     def reshape(self, dims: Any) -> NoReturn:
         raise self._no("other dims")
 
-    def widened(self, new: int) -> MemoryDesc:
-        raise self._no("more dims")
-
     def _require_layout(self, what: str) -> None:
         if what != "size":
             raise self._no(what)

@@ -44,6 +44,7 @@ def values() -> dict[str, Call]:
         "MemoryDesc.submemory": (plain.submemory, lambda: {"dims": (1, 1), "offsets": (0, 1)}),
         "MemoryDesc.permute_axes": (plain.permute_axes, lambda: {"permutation": (1, 0)}),
         "MemoryDesc.reshape": (plain.reshape, lambda: {"dims": (3, 2)}),
+        "MemoryDesc.widened": (plain.widened, lambda: {"new": 2}),
         "Memory": (dnn.Memory, lambda: {"desc": plain, "buffer": array(6), "padding_is_zero": False}),
         "Memory.from_array": (dnn.Memory.from_array, lambda: {"array": array(2, 3), "dtype": f32}),
         "Memory.from_numpy": (dnn.Memory.from_numpy, lambda: {"array": array(2, 3), "desc": plain}),
