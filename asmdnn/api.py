@@ -89,6 +89,7 @@ from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matmul_rows import MatMulRows
 from asmdnn.primitives.quantized.description import QuantizedMatMul
+from asmdnn.primitives.random_numbers.random_numbers import RandomNumbers
 from asmdnn.primitives.recurrent.backward_description import (
     GRUBackward,
     LBRGRUBackward,
@@ -140,7 +141,8 @@ __all__ = [
     "LBRGRUBackward", "LBRGRUForward", "LRNBackward", "LRNForward", "LSTMBackward", "LSTMForward", "LayerNormBackward",
     "LayerNormForward", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "MemoryReport", "Network", "OpenNetwork",
     "OutOfMemory", "PReLU", "PReLUBackward", "PReLUForward", "PackedWeights", "Pad", "PoolingBackward",
-    "PoolingForward", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "QuantizedMatMul", "ReductionForward",
+    "PoolingForward", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "QuantizedMatMul", "RandomNumbers",
+    "ReductionForward",
     "Refusal", "Reorder", "ResamplingBackward", "ResamplingForward", "Scatter", "Shuffle", "SoftmaxBackward",
     "SoftmaxForward", "StochasticRounding", "Stream", "Sum", "SumForward", "TopKForward", "TorchNetwork",
     "TrainingStep", "TreeEnsemble", "Unimplemented", "VanillaRNNBackward", "VanillaRNNForward", "absolute", "bf16",

@@ -1,6 +1,7 @@
 """Descriptors of values: row-major, with channels last, as inputs lie, and of a format that a primitive chooses."""
 
 from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -31,6 +32,11 @@ def input_desc(value: Value) -> MemoryDesc:
         return plain
     words = value.dtype.itemsize // s32.size_bytes or 1
     return MemoryDesc(plain.dims, s32, strides=tuple(words * stride for stride in plain.strides))
+
+
+def words_desc(value: Value) -> MemoryDesc:
+    """All words of an input of integers of 32 bits and more."""
+    return row_major((prod(value.shape) * value.dtype.itemsize // s32.size_bytes,), s32)
 
 
 @lru_cache(4096)

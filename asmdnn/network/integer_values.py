@@ -10,7 +10,7 @@ class IntegerValues:
     """made: values that are integers, as f32, for callers, numpy and look-ups; bounds: what these are from, and up to.
     origins: inputs whose elements some of these are.
     limits: of integer inputs; checked: of those that kernels make, which a call has to look at after it.
-    given: inputs, and what numpy computes before."""
+    given: inputs, and what numpy computes before; whole: those of whose integers kernels read all words."""
 
     def __init__(self, given: Collection[str]) -> None:
         self.given = set(given)
@@ -19,12 +19,13 @@ class IntegerValues:
         self.origins: dict[str, str] = {}
         self.limits: dict[str, Limit] = {}
         self.checked: dict[str, Limit] = {}
+        self.whole: set[str] = set()
 
     def branch(self) -> "IntegerValues":
         """One that is continued independently."""
         other = IntegerValues(self.given)
         other.made, other.bounds, other.origins = self.made.copy(), self.bounds.copy(), self.origins.copy()
-        other.limits, other.checked = self.limits.copy(), self.checked.copy()
+        other.limits, other.checked, other.whole = self.limits.copy(), self.checked.copy(), self.whole.copy()
         return other
 
     def limit(self, name: str, limit: Limit) -> None:

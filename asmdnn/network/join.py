@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.barriers import StepWork, in_order, unhindered
-from asmdnn.network.descriptors import input_desc, row_major
+from asmdnn.network.descriptors import input_desc, row_major, words_desc
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type
 from asmdnn.network.place import Place
@@ -105,7 +105,8 @@ def known(view: View, renamed: Mapping[str, str]) -> View:
 
 def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc]:
     """What is passed: inputs, outputs, weights."""
-    inputs = {name: input_desc(steps.value(name)) for name in steps.graph.inputs}
+    whole = steps.integers.whole
+    inputs = {x: (words_desc if x in whole else input_desc)(steps.value(x)) for x in steps.graph.inputs}
     weights = {name: weight.desc for name, weight in steps.memory.weights.items()}
     made = {name: steps.windows[value].desc if value in steps.windows else delivered(steps, value)
             for name, value in outputs.items()}  # fmt: skip

@@ -57,8 +57,8 @@ def load_onnx(
     definitions in float64 (`net.precision` says what).  feeds: inputs by name for it; the network is native throughout.
     state: outputs that become inputs of the next call, such as {"present.0": "past.0"}: they start as zeros, stay in
     `net.state`, are written in place, and are neither passed nor returned.
-    seed: a name for another input, an integer, by which random nodes draw, with fallback="numpy": equal ones have equal
-    bits, whatever the threads, and another one plans nothing.  Dropout whose training_mode is true draws, too.
+    seed: a name for another input, an integer, by which random nodes draw: equal ones have equal bits, whatever the
+    threads and the level, and another one plans nothing.  Dropout whose training_mode is true draws, too.
     deterministic: "batch" asks that the outputs of an item have the bits that it has in a batch of its own, as
     `Engine(deterministic="batch")` does for all that is planned for it.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.

@@ -159,8 +159,9 @@ class PartReader:
             desc, is_index = plan.tensors[name], name in ends.reads and is_index_type(dtype)
             room, dtype = windows.get(name, (None, dtype))
             wanted = s32 if is_index else passed_type(dtype)
-            fits = desc.dims == (dims or (1,)) and desc.dtype is wanted and not desc.inner_blocks
             size = max(dtype.itemsize, wanted.size_bytes)  # truths are passed as f32
+            words = (size // wanted.size_bytes * prod(dims),) if is_index else dims  # some read all of an integer
+            fits = desc.dims in ((*dims,) or (1,), words) and desc.dtype is wanted and not desc.inner_blocks
             inside = lies_in(desc, dims, room) if room else desc.size_bytes <= size * prod(dims)
             require(fits and inside, f"{name} is not what is passed")
         return ends

@@ -85,10 +85,11 @@ class TreeTuning:
 
 @dataclass(frozen=True, slots=True)
 class DropoutTuning:
-    """Of dropout."""
+    """Of dropout, and of random numbers."""
 
     call_cycles: int = 60  # of a kernel
     vector_cycles: int = 20  # of a vector: half of what a turn of the generator takes
+    normal_cycles: int = 20  # more of a vector of normal numbers
     record_elements: int = 4096  # 16 KiB of src and of dst: stays in L1, and balances threads; a multiple of 32
 
 

@@ -11,6 +11,7 @@ from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
 from asmdnn.export import tables, writing
 from tests.dump.tools import need
 from tests.export.programs import Library, results
+from tests.network import wire
 from tests.network.nets import engine, random, residual_graph
 
 Feeds = dict[str, Any]
@@ -61,7 +62,14 @@ def narrow_ends(isa: str) -> tuple[dnn.Network, Feeds]:
     return net, feeds
 
 
-NETS = [residual, words, truths, narrow_ends]
+def noise(isa: str) -> tuple[dnn.Network, Feeds]:
+    """Random numbers by a seed of 64 bits, which is no index."""
+    nodes = [wire.node("RandomNormalLike", ["x"], ["n"]), wire.node("Add", ["x", "n"], ["y"])]
+    data = wire.model(wire.graph(nodes, {"x": (3, 50)}, ["y"]))
+    return dnn.load_onnx(data, engine=engine(3, isa), seed="seed"), {"x": random(3, 50), "seed": np.array(-(2**62))}
+
+
+NETS = [residual, words, truths, narrow_ends, noise]
 
 
 @pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "avx512_core")])

@@ -34,14 +34,18 @@ class PhiloxCode:
         asm, v = self.asm, self.v
         for register, bits in zip(self.multipliers, MULTIPLIERS, strict=True):
             v.broadcast(register, asm.const(pack("<I", bits), 4, size=4))
-        asm.MOV(pointer, mem(asm.frame, 8 * seed, size=8))
-        v.broadcast(self.seed, mem(pointer, size=4))
+        self.read_seed(pointer, seed)
         asm.MOV(pointer, mem(asm.frame, 8 * first, size=8))
         v.broadcast(self.counters, mem(pointer, size=4))
         counters = v.lanes // 2  # each of them has two lanes, for products of 64 bits
         quads = [lane // 2 + counters // 2 * (lane % 2) for lane in range(counters)]
         offsets = [number for quad in quads for number in (WORDS * quad, 0)]
         asm.VPADDD(self.counters, self.counters, asm.const(pack(f"<{v.lanes}i", *offsets), v.bytes, size=v.bytes))
+
+    def read_seed(self, pointer: Register, seed: int) -> None:
+        """Both words of the key."""
+        self.asm.MOV(pointer, mem(self.asm.frame, 8 * seed, size=8))
+        self.v.broadcast(self.seed, mem(pointer, size=4))
 
     def vector(self, part: Lanes, bits: Register, j: int) -> None:
         """Vector j of a turn's elements, with these random bits; words 2 and 3 are free."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.network.descriptors import STORED, input_desc, row_major
+from asmdnn.network.descriptors import STORED, input_desc, row_major, words_desc
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.limits import Limit, around
@@ -90,6 +90,14 @@ def limited(steps: Steps, name: str, limit: Limit) -> Place:
 
 def given_as(steps: Steps, name: str) -> Place:
     return Place(name, input_desc(steps.value(name)))
+
+
+def words_of(steps: Steps, name: str) -> Place:
+    """Where all words of an integer lie that callers pass.  Raises Refused."""
+    if name not in steps.integers.given:
+        raise Refused(f"{name} is {steps.value(name).dtype.name} that a kernel makes, only those of callers are whole")
+    steps.integers.whole.add(name)
+    return Place(name, words_desc(steps.value(name)))
 
 
 def gather_rows(steps: Steps, group: Group, source: Place, numbers: Place, axis: int) -> None:

@@ -1,15 +1,24 @@
-"""Random numbers without a seed, or by one that calls pass, have no kernel: numpy draws them."""
+"""Random numbers by the seed that a call passes; without one numpy draws them."""
 
+from asmdnn.definitions.random_numbers import stream_of
+from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.lowering.indices import words_of
 from asmdnn.network.operators.own import DRAWN, OWN
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.random_numbers.random_numbers import RandomNumbers
 
 
-def refuse(steps: Steps, group: Group) -> None:
-    if group.node.inputs:
-        raise Refused("its numbers are drawn by the seed that a call passes")
-    raise Refused("its numbers have no seed, so that each call draws others: give the node one, by which all are known")
+def lower_numbers(steps: Steps, group: Group) -> None:
+    node = group.node
+    if not node.inputs:
+        way = "give the node one, by which all are known, or load the model with seed='seed', and pass one in each call"
+        raise Refused(f"its numbers have no seed, so that each call draws others: {way}")
+    seed = words_of(steps, node.inputs[0])
+    dst, stream = row_major(steps.shape(group.result)), stream_of(0, node.get("place"))
+    desc = RandomNumbers(dst, node.get("kind").lower(), stream)
+    steps.add(group.nodes, group.label, desc, {"seed": seed}, {"dst": group.result})
 
 
-LOWERINGS = {f"{OWN}.{DRAWN}": refuse}
+LOWERINGS = {f"{OWN}.{DRAWN}": lower_numbers}

@@ -18,7 +18,7 @@ from asmdnn.generators.functions.eltwise.exponential import (
     lifted_exp,
     negative_size,
 )
-from asmdnn.generators.functions.expression import Builder, Operable, Term
+from asmdnn.generators.functions.expression import Builder, Condition, Operable, Term
 from asmdnn.isa.formula import bits_of, float_of
 from asmdnn.records import dataclass
 
@@ -49,9 +49,14 @@ def split(build: Builder, x: Term) -> Split:
     """Of a positive finite x, denormal numbers too."""
     denormal = x < LEAST_NORMAL
     normal = build.where(denormal, x * 2.0**23, x)
-    centred = build.op("isub", normal, build.bits(SQRT_HALF_BITS))
+    return split_normal(build, normal, denormal)
+
+
+def split_normal(build: Builder, x: Term, scaled: Condition | None = None) -> Split:
+    """Of a positive normal x, which is 2^23 times the number where it is `scaled`."""
+    centred = build.op("isub", x, build.bits(SQRT_HALF_BITS))
     exponent = build.op("to_float", build.op("sar", centred, immediate=23))
-    exponent = exponent - build.where(denormal, 23.0, 0.0)
+    exponent = exponent if scaled is None else exponent - build.where(scaled, 23.0, 0.0)
     mantissa = build.op("and", centred, build.bits(0x7FFFFF))
     return Split(exponent, build.op("iadd", mantissa, build.bits(SQRT_HALF_BITS)) - 1.0)
 

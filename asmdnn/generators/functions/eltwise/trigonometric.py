@@ -37,12 +37,17 @@ def of_quadrant(build: Builder, x: Term, quadrants: int) -> Term:
     k, r = integer - INTEGERS, x
     for part in HALF_PI:
         r = build.fnma(k, part, r)
-    square = r * r
-    sine = build.fma(r * square, build.horner(square, S), r)
-    cosine = build.fma(square * square, build.horner(square, C), build.fma(square, -0.5, 1.0))
+    sine, cosine = of_remainder(build, r)
     if quadrants:
         integer = build.op("iadd", integer, build.bits(quadrants))
     odd = build.op("or", build.op("shl", integer, immediate=31), build.bits(bits_of(1.0)))  # -1 or 1
     sign = build.op("and", build.op("shl", integer, immediate=30), build.bits(SIGN))
     found = build.op("xor", build.where(odd < 0.0, cosine, sine), sign)
     return build.where(x <= LARGEST, found, build.bits(NAN_BITS))
+
+
+def of_remainder(build: Builder, r: Term) -> tuple[Term, Term]:
+    """sin r and cos r of |r| <= 0.82."""
+    square = r * r
+    sine = build.fma(r * square, build.horner(square, S), r)
+    return sine, build.fma(square * square, build.horner(square, C), build.fma(square, -0.5, 1.0))
