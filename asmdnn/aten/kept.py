@@ -5,11 +5,13 @@ from typing import Any
 
 from asmdnn.aten.options import CompileOptions
 from asmdnn.errors import InvalidArguments
+from asmdnn.forking import importing
 from asmdnn.network.building import Graph
 from asmdnn.network.kept import find, keep
 from asmdnn.network.kept_graph import key_of_model
+from asmdnn.network.kept_stages import CutModel
 from asmdnn.network.network import Network
-from asmdnn.network.storage import is_fallback, precision_of
+from asmdnn.network.storage import Precision, is_fallback, precision_of
 
 
 def network_of(
@@ -21,7 +23,19 @@ def network_of(
     one with the same weights that any process has run is taken from the cache on disk, and this one is kept there.
     """
     key = key_of(graph, outputs, options) if keeps else None
-    found = find(key, options.engine.threads, options.fallback) if key else None
+
+    def check() -> None:
+        if key_of(graph, outputs, options) != key:
+            raise InvalidArguments("the module's weights have changed since it was translated: translate it again")
+
+    def stages(precision: Precision) -> CutModel:
+        with importing():
+            from asmdnn.network.of_model import stages_of
+
+        check()
+        return stages_of(graph._model(outputs), None, options.engine, options.fallback, precision)
+
+    found = find(key, options.engine.threads, options.fallback, stages=stages) if key else None
     if found is None:
         if not holds:
             graph._own_constants()
@@ -31,8 +45,7 @@ def network_of(
         return net
 
     def again() -> Network:
-        if key_of(graph, outputs, options) != key:
-            raise InvalidArguments("the module's weights have changed since it was translated: translate it again")
+        check()
         return options.compiled(graph, outputs)
 
     return Network(lambda: options.engine, found, again)

@@ -11,8 +11,8 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.accuracy import Verification, share
+from asmdnn.network.declaring import names_of
 from asmdnn.network.graph import Model
-from asmdnn.network.narrowing import names_of
 from asmdnn.network.network import Network
 from asmdnn.network.of_model import network_of
 from asmdnn.network.storage import ErrorLimit, Precision

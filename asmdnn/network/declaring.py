@@ -9,7 +9,8 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, did_you_mean, resembling, shown
 from asmdnn.memory.sequences import items
 from asmdnn.memory.traced import is_integer
-from asmdnn.network.graph import LARGEST_DIM, Array, TensorType
+from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Model, TensorType
+from asmdnn.network.storage import Precision
 
 Shapes = Mapping[str, tuple[int, ...]]
 NUMPY_TYPES = (
@@ -76,3 +77,26 @@ def constant_of(name: str, declared: TensorType, given: Any) -> Array:
     shape_of(name, declared, data.shape)
     with np.errstate(all="ignore"):  # what does not fit becomes infinite, as in a Cast
         return data.astype(declared.dtype)
+
+
+def mapping(name: str, given: Any) -> Mapping[str, Any]:
+    """What was given, or nothing.  Raises InvalidArguments."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidArguments(f"{name} must map names of inputs to values, not {shown(given)}")
+    return given
+
+
+def names_of(model: Model) -> set[str]:
+    """What `keep_f32` may name: nodes and their results."""
+    nodes = model.body.nodes
+    return ({node.name for node in nodes} | {name for node in nodes for name in node.outputs}) - {NOTHING}
+
+
+def check_kept(model: Model, precision: Precision) -> None:
+    """Raise InvalidArguments for names that no node has."""
+    known = names_of(model)
+    for name in precision.keep_f32:
+        if name not in known:
+            raise InvalidArguments(f"keep_f32 has {shown(name)}, which no node is called: {did_you_mean(name, known)}")

@@ -23,6 +23,7 @@ from asmdnn.isa.peachpy_version import PEACHPY_VERSION
 from asmdnn.jit import tuned_folder
 from asmdnn.jit.store import DiskStore, default_store
 from asmdnn.network.dims import Dim
+from asmdnn.network.kept_stages import MakeStages
 from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import Runner
@@ -141,14 +142,21 @@ def stats_below(folder: str) -> Iterator[tuple[str, int, int]]:
                 yield from stats_below(entry.path)
 
 
-def find(key: str, threads: int, fallback: str | None, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork | None:
-    """The network that is kept under a key; with a fallback one that has nodes in numpy, too."""
+def find(
+    key: str,
+    threads: int,
+    fallback: str | None,
+    pieces: NetworkPieces = EACH_ITS_OWN,
+    stages: MakeStages | None = None,
+) -> PackedNetwork | None:
+    """The network that is kept under a key; with a fallback one that has nodes in numpy, too, and one in which data
+    decide dims, of which `stages` reads the model."""
     kept = store()
     for each in (key, key_with_numpy(key))[: 1 if fallback is None else 2]:
         image = kept.get_image(each) if kept else None
         try:
             if image:
-                return saved(image, each, threads, pieces)
+                return saved(image, each, threads, pieces, stages)
         except AsmdnnError:  # of another version, or of a level that the CPU lacks
             pass
     return None

@@ -49,6 +49,9 @@ def text_of(node: Node) -> str:
 
 
 def value_text(value: object) -> str:
+    if isinstance(value, Body):
+        own = [(name, value_text(array)) for name, array in value.constants.items()]
+        return repr((*texts_of(value), own))
     if isinstance(value, tuple):
         return f"({','.join(map(value_text, value))})"
     if isinstance(value, np.ndarray):

@@ -6,9 +6,11 @@ from typing import Any
 
 from asmdnn.network.dims import OpenDims, Shapes
 from asmdnn.network.graph import Model
+from asmdnn.network.kept_stages import CutModel
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.states import StateArrays
+from asmdnn.network.storage import Precision
 from asmdnn.primitives.core.engine import Engine
 
 
@@ -27,7 +29,7 @@ class KeptOpenNetwork(OpenNetwork):
         read: Callable[[], Network],
     ) -> None:
         super().__init__(object(), dims, engine, title=title, make=self._planned_at, origin=None, states=states)
-        self._read = read
+        self._read, self._stages = read, self._read_stages
         self._keep_shapes_under(key, fallback)
 
     @cached_property
@@ -43,6 +45,11 @@ class KeptOpenNetwork(OpenNetwork):
     @property
     def origin(self) -> Any:
         return self._whole.origin
+
+    def _read_stages(self, precision: Precision) -> CutModel:
+        make = self._whole._stages
+        assert make is not None, "models have some"
+        return make(precision)
 
     def _planned_at(self, asked: Shapes) -> Network:
         found = self._whole._make(asked)

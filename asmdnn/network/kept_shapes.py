@@ -15,6 +15,7 @@ from asmdnn.jit.image_file import Image
 from asmdnn.network.arrays import Array
 from asmdnn.network.dims import OpenDims, open_read, open_text
 from asmdnn.network.kept import find, put, store
+from asmdnn.network.kept_stages import MakeStages
 from asmdnn.network.pieces import SharedKernels, proved
 from asmdnn.network.saved import PackedNetwork, versions
 from asmdnn.network.saved_parts import array_at
@@ -76,9 +77,9 @@ class KeptShapes:
     def key_of(self, dims: Dims) -> str:
         return hashlib.sha256(f"{self._key} {sorted(dims.items())}".encode()).hexdigest()
 
-    def find(self, dims: Dims) -> PackedNetwork | None:
-        """What is kept of a shape."""
-        found = find(self.key_of(dims), self._threads, self._fallback, self._pieces)
+    def find(self, dims: Dims, stages: MakeStages | None) -> PackedNetwork | None:
+        """What is kept of a shape.  stages: reads the model."""
+        found = find(self.key_of(dims), self._threads, self._fallback, self._pieces, stages)
         return found if found and found.states.are(self._states) else None
 
     def put(self, dims: Dims, network: "Network") -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
@@ -14,12 +14,14 @@ from asmdnn.jit.packs import Pack
 from asmdnn.network.kept import find, keep, key_of, key_with
 from asmdnn.network.kept_open import KeptOpenNetwork
 from asmdnn.network.kept_shapes import described
+from asmdnn.network.kept_stages import CutModel
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.primitives.core.engine import Engine, engine_asking
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
+Found = TypeVar("Found")
 SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 
@@ -45,8 +47,8 @@ def load_onnx(
     OpenNetwork, which plans for a shape when it comes first.  constants: data of inputs that is always the same, such
     as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are
     refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
-    Networks are kept in the cache on disk, beside the kernels, unless data decide their dims; one that is found there
-    is planned again only when it is looked at in a way that needs it.
+    Networks are kept in the cache on disk, beside the kernels; one that is found there is planned again only when it is
+    looked at in a way that needs it.
     precision: "f32"; "bf16" allows kernels to multiply and to store such numbers where that is expected to be faster,
     which rounds to 8 bits, and changes nothing on a CPU that would have to make f32 of them.  "f16", of 11 bits, stores
     weights of one or two rows and values that are only moved or mapped, beyond L2; "fast" is whichever the CPU takes
@@ -67,27 +69,58 @@ def load_onnx(
     limit = limit_of(max_error, feeds)
     known = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
     words = partial(key_with, known, seed, state)
-    read = partial(network_in, partial(model_of, path, shapes, state, seed), shapes, constants, engine, fallback)
-    anew = partial(read, precision=allowed, limit=limit)
+    reading = ModelReading(partial(model_of, path, shapes, state, seed), shapes, constants, engine, fallback)
+    anew = partial(reading.network, allowed, limit)
     if not (key := words()):
         return anew()
-    kept = kept_under(key, engine, fallback, partial(unchanged, path, lambda: words() == key), read, anew)
+    kept = kept_under(key, reading, partial(unchanged, path, lambda: words() == key), anew)
     return kept or keeping(anew(), key, fallback)
+
+
+class ModelReading(NamedTuple):
+    """A network as a file says it.  model: reads it; the others are arguments of `load_onnx`."""
+
+    model: Callable[[], Any]
+    shapes: Any
+    constants: Any
+    engine: Engine
+    fallback: str | None
+
+    def network(self, precision: Precision, limit: ErrorLimit | None = None) -> Network:
+        """Planned, unless it has open dims."""
+        with importing():
+            from asmdnn.network.calibration import network_within
+
+        model, shapes, constants, engine, fallback = self[:5]
+        return network_within(
+            model(), shapes, constants, engine=engine, fallback=fallback, precision=precision, limit=limit
+        )
+
+    def stages(self, precision: Precision) -> CutModel:
+        """What finds its parts again that wait for data."""
+        with importing():
+            from asmdnn.network.of_model import stages_of
+
+        return stages_of(self.model(), self.constants, self.engine, self.fallback, precision)
 
 
 def kept_under(
     key: str,
-    engine: Engine,
-    fallback: str | None,
-    unchanged: Callable[[Callable[[], Network]], Network],
-    read: Callable[..., Network],
+    reading: ModelReading,
+    unchanged: Callable[[Callable[[], Any]], Any],
     anew: Callable[[], Network],
 ) -> Network | None:
     """The network that is kept under a key, or that of open dims whose shapes are; None if there is none.
 
-    read: as network_in with a precision, anew: with all that it is made with; unchanged: looks at the model before."""
-    if kept := find(key, engine.threads, fallback):
-        again = partial(read, precision=kept.precision)
+    reading: of its model; anew: makes it with all that it is made with; unchanged: looks at the model before."""
+    engine, fallback = reading.engine, reading.fallback
+
+    def stages(used: Precision) -> CutModel:
+        found: CutModel = unchanged(partial(reading.stages, used))
+        return found
+
+    if kept := find(key, engine.threads, fallback, stages=stages):
+        again = partial(reading.network, kept.precision)
         return Network(lambda: engine, kept, lambda: unchanged(again), states=kept.states.arrays())
     if found := described(key):
         return KeptOpenNetwork(*found, engine, key=key, fallback=fallback, read=lambda: unchanged(anew))
@@ -103,7 +136,7 @@ def keeping(net: Network, key: str, fallback: str | None) -> Network:
     return net
 
 
-def unchanged(path: Any, holds: Callable[[], bool], read: Callable[[], Network]) -> Network:
+def unchanged(path: Any, holds: Callable[[], bool], read: Callable[[], Found]) -> Found:
     """What `read` returns.  Raises InvalidArguments for a model that has become another one since it was loaded."""
     if not holds():
         raise InvalidArguments(f"the model {shown(path)} has changed since it was loaded: load it again")
@@ -118,24 +151,6 @@ def model_of(path: str | PathLike[str] | bytes, shapes: Any, state: Any, seed: A
         from asmdnn.network.stateful import tied
 
     return tied(seeded(read_model(path), seed), state, shapes)
-
-
-def network_in(
-    read: Callable[[], Any],
-    shapes: Any,
-    constants: Any,
-    engine: Engine,
-    fallback: str | None,
-    *,
-    precision: Precision,
-    limit: ErrorLimit | None = None,
-) -> Network:
-    """A model read and, unless it has open dims, planned."""
-    with importing():
-        from asmdnn.network.calibration import network_within
-
-    model = read()
-    return network_within(model, shapes, constants, engine=engine, fallback=fallback, precision=precision, limit=limit)
 
 
 def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Network:

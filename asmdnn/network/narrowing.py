@@ -12,13 +12,13 @@ from math import prod
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, shown
+from asmdnn.errors import Unimplemented
 from asmdnn.isa.dot import half_products
 from asmdnn.network.asking import Asking
 from asmdnn.network.f16_storage import stored_as_f16
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
-from asmdnn.network.graph import NOTHING, Model
+from asmdnn.network.graph import NOTHING
 from asmdnn.network.narrow_costs import RECURRENT, Costs
 from asmdnn.network.narrow_groups import MOVES, NORMS, PRODUCTS, is_carrier, is_kept, key_of, results_of
 from asmdnn.network.narrow_training import rounded_products
@@ -33,20 +33,6 @@ from asmdnn.types import f16
 ATTENTION = f"{OWN}.Attention"
 # Sums of integers that are floats after their scales.
 SUMS = {f"{OWN}.MatMulInteger"}
-
-
-def names_of(model: Model) -> set[str]:
-    """What `keep_f32` may name: nodes and their results."""
-    nodes = model.body.nodes
-    return ({node.name for node in nodes} | {name for node in nodes for name in node.outputs}) - {NOTHING}
-
-
-def check_kept(model: Model, precision: Precision) -> None:
-    """Raise InvalidArguments for names that no node has."""
-    known = names_of(model)
-    for name in precision.keep_f32:
-        if name not in known:
-            raise InvalidArguments(f"keep_f32 has {shown(name)}, which no node is called: {did_you_mean(name, known)}")
 
 
 def narrowed(

@@ -18,6 +18,7 @@ from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.held import HeldNetwork, Key
 from asmdnn.network.inputs import check_feeds
 from asmdnn.network.kept_shapes import KeptShapes
+from asmdnn.network.kept_stages import MakeStages
 from asmdnn.network.network import FORMATS, Network, Origin
 from asmdnn.network.running import Runnable
 from asmdnn.network.states import StateArrays
@@ -40,6 +41,8 @@ class OpenNetwork(Network):
     `dump` and `save` take a `shape`; what is passed to `bind`, `profile`, `verify`, ... has one.  Else what looks at a
     plan or at outputs looks at the last shape that was run or asked for.
     """
+
+    _stages: MakeStages | None = None  # of shapes in which data decide dims, and which are kept on disk
 
     def __init__(
         self,
@@ -273,7 +276,7 @@ class OpenNetwork(Network):
         kept = self._kept
         if kept is None:
             return HeldNetwork(key, self._make(shapes))
-        if found := kept.find(shapes):
+        if found := kept.find(shapes, self._stages):
             network = Network(lambda: self.engine, found, lambda: self._make(shapes), states=self._states)
             return HeldNetwork(key, network)
         return HeldNetwork(key, self._make(shapes), partial(kept.put, shapes))

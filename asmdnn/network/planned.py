@@ -8,11 +8,11 @@ from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
+from asmdnn.network.declaring import check_kept, mapping
 from asmdnn.network.graph import Body, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
 from asmdnn.network.looked_at_first import IntegersAgain
 from asmdnn.network.lowered import ModelLowering, write_of
-from asmdnn.network.narrowing import check_kept
 from asmdnn.network.numpy_part import NumpyPart
 from asmdnn.network.passing import is_index_type, made_type
 from asmdnn.network.report import batch_line, explanation, precision_line
@@ -125,15 +125,6 @@ def check_any_batch(body: Body) -> None:
         for inner in node.attributes.values():
             if isinstance(inner, Body):
                 check_any_batch(inner)
-
-
-def mapping(name: str, given: Any) -> Mapping[str, Any]:
-    """What was given, or nothing.  Raises InvalidArguments."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        raise InvalidArguments(f"{name} must map names of inputs to values, not {shown(given)}")
-    return given
 
 
 def runnable(

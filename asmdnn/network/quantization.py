@@ -8,8 +8,8 @@ from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.files import replace_file
 from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
+from asmdnn.network.declaring import check_kept
 from asmdnn.network.graph import Model, TensorType
-from asmdnn.network.narrowing import check_kept
 from asmdnn.network.network import Network
 from asmdnn.network.of_model import network_of
 from asmdnn.network.onnx.reader import DOMAINS, read_model

@@ -11,9 +11,10 @@ import numpy as np
 
 from asmdnn.jit.digests import digest_of
 from asmdnn.jit.image_file import Image, refusal
+from asmdnn.network.kept_stages import MakeStages
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import Runnable
-from asmdnn.network.saved_parts import PackedCall, PartReader, declared
+from asmdnn.network.saved_parts import PackedCall, PartReader, declared, declared_or_late
 from asmdnn.network.saved_states import SavedStates
 from asmdnn.network.storage import Precision, precision_read
 from asmdnn.network.words import borders_of
@@ -25,7 +26,8 @@ from asmdnn.version import __version__
 WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
     "generators/context.py", "generators/executor.py", "network/arena.py", "network/running.py", "network/saved.py",
     "network/saved_parts.py", "network/saved_states.py", "network/states.py", "network/node_text.py",
-    "network/words.py", "planning/codec.py", "planning/phase.py", "planning/phases.py", "planning/splitting.py",
+    "network/kept_stages.py", "network/words.py", "planning/codec.py", "planning/phase.py", "planning/phases.py",
+    "planning/splitting.py",
     "runtime/context.py", "runtime/buffers.py", "runtime/execution.py",
 )  # fmt: skip
 
@@ -63,15 +65,21 @@ def versions() -> dict[str, str]:
     return {"asmdnn": __version__, "sources": digest_of(package / name for name in WALKING)}
 
 
-def saved(image: Image, name: str, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork:
-    """The network in an intact image of that name, for so many threads.
+def saved(
+    image: Image,
+    name: str,
+    threads: int,
+    pieces: NetworkPieces = EACH_ITS_OWN,
+    stages: MakeStages | None = None,
+) -> PackedNetwork:
+    """The network in an intact image of that name, for so many threads.  stages: reads its model, if data decide dims.
 
     Raises InvalidArguments for another version and for what makes no sense, Unimplemented for a level that this CPU
     lacks.
     """
     check_versions(image, name)
     try:
-        found = read(image, threads, pieces)
+        found = read(image, threads, pieces, stages)
     except Exception as error:  # nonsense makes any constructor fail in any way
         raise refusal(name, f"makes no sense ({type(error).__name__}: {error})", "make it again") from None
     require_executable(found.runnable.isa)
@@ -87,11 +95,13 @@ def check_versions(image: Image, name: str) -> None:
             raise refusal(name, was, "make it again with this version")
 
 
-def read(image: Image, threads: int, pieces: NetworkPieces = EACH_ITS_OWN) -> PackedNetwork:
+def read(
+    image: Image, threads: int, pieces: NetworkPieces = EACH_ITS_OWN, stages: MakeStages | None = None
+) -> PackedNetwork:
     """Raises anything where the text is nonsense."""
     text = image.text
-    inputs, outputs = declared(text["inputs"]), declared(text["outputs"])
-    reader = PartReader(image, inputs, threads, pieces)
+    inputs, outputs = declared(text["inputs"]), declared_or_late(text["outputs"])
+    reader = PartReader(image, inputs, threads, pieces, stages)
     parts = tuple(reader.part(part) for part in text["parts"])
     results = {name: x if isinstance(x, str) else reader.array(x) for name, x in text["results"].items()}
     for name, result in results.items():

@@ -19,11 +19,13 @@ from asmdnn.jit.kernels import Fetched
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
 from asmdnn.network.joined import JoinedPlan, StateTensors
+from asmdnn.network.kept_stages import KeptPartOfData, MakeStages
 from asmdnn.network.limits import Limit
 from asmdnn.network.passing import is_index_type, passed_type, type_named
 from asmdnn.network.pieces import NetworkPieces
-from asmdnn.network.running import WEIGHTS, NativePart, NetworkPart, Runner, SegmentInterface, result_name
+from asmdnn.network.running import WEIGHTS, NativePart, NetworkPart, Runnable, Runner, SegmentInterface, result_name
 from asmdnn.network.saved_states import lies_in, states_read
+from asmdnn.network.storage import precision_read
 from asmdnn.planning.codec import decoded, plan_of
 from asmdnn.planning.decoded import check_decoded, require
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from asmdnn.isa.assembler import Assembler
 
 LARGEST_SCRATCH_BYTES = 1 << 36
+UNKNOWN: Any = (None, None)  # dims and type of what data decide
 Types = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 
@@ -90,8 +93,10 @@ class PartReader:
     """Reads the parts of an image in order.  there: dims and types of arrays that are there before the next one.
     made: those that kernels make."""
 
-    def __init__(self, image: Image, inputs: Types, threads: int, pieces: NetworkPieces) -> None:
-        self._image, self._threads, self._pieces = image, threads, pieces
+    def __init__(
+        self, image: Image, inputs: Types, threads: int, pieces: NetworkPieces, stages: MakeStages | None = None
+    ) -> None:
+        self._image, self._threads, self._pieces, self._stages, self._inputs = image, threads, pieces, stages, inputs
         self._isa = image.text["isa"]
         self._arrays = [array_at(image.sections["arrays"], *place) for place in image.text["arrays"]]
         self._kernels = [kernel_read(kernel, isa_of(self._isa).features) for kernel in image.text["kernels"]]
@@ -112,12 +117,30 @@ class PartReader:
             return self.native(text)
         if "nodes" in text:
             return self.of_nodes(text)
+        if "cuts" in text:
+            return self.waiting(text)
         with importing():
             from asmdnn.network.looked_at_first import IntegersAgain  # few networks have parts without kernels
 
         types = {name: type_named(dtype) for name, dtype in text["integers"].items()}
         self.there |= {name: (self.there[name][0], dtype) for name, dtype in types.items()}
         return IntegersAgain(types)
+
+    def waiting(self, text: dict[str, Any]) -> KeptPartOfData:
+        """What data decide."""
+        require(self._stages is not None, "data decide dims, and nobody has the model")
+        cuts = tuple((tuple(outputs), value) for outputs, value in text["cuts"])
+        require(all(type(x) is str for outputs, value in cuts for x in (*outputs, value)) and bool(cuts), "no cuts")
+        outputs = declared(text["outputs"])
+        results = {name: x if isinstance(x, str) else self.array(x) for name, x in text["results"].items()}
+        require(results.keys() == outputs.keys(), "results of other values")
+        for name, x in results.items():
+            dims = self.there[x][0] if isinstance(x, str) else np.shape(x)
+            require(dims == outputs[name][0], f"{name}, which nobody makes in these dims")
+        before = Runnable("", self._isa, self._inputs, outputs, results, ())
+        self.there |= dict.fromkeys(text["late"], UNKNOWN)
+        precision, stages = precision_read(self._image.text["precision"]), self._stages
+        return KeptPartOfData(lambda: stages(precision), cuts, before)  # type: ignore[misc]
 
     def native(self, text: dict[str, Any]) -> NativePart:
         require(all(type(number) is int and number >= 0 for number in text["kernels"]), "kernels that are none")
@@ -207,6 +230,12 @@ def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> ArenaLa
             fits = type(at) is int and at >= 0 and at % ALIGNMENT_BYTES == 0 and at + plan.buffer_bytes(name) <= room
             require(fits, f"{name} lies outside")
     return ArenaLayout(arena, arena_bytes, lives, weights, weights_bytes)
+
+
+def declared_or_late(named: Mapping[str, Any]) -> Types:
+    """Of outputs, of some of which data decide dims and types."""
+    known = declared({name: said for name, said in named.items() if said is not None})
+    return {name: known.get(name, UNKNOWN) for name in named}
 
 
 def declared(named: Mapping[str, Any]) -> Types:

@@ -71,8 +71,8 @@ def written(
     if isinstance(source, PackedNetwork):
         sections: Sections = {name: [source.image.sections[name]] for name in ("code", "arrays")}
         return source.image.text, sections, [part.weights for part in source.natives]
-    if source.later:
-        raise NotPackable("data decide dims of the network")
+    if source.later and runners is None:
+        raise NotPackable("data decide dims of the network, whose model a file of its own lacks")
     writer, weights, parts = PartWriter(), list[Array](), list[Text]()
     segments = iter(segment for segment in source.segments if isinstance(segment, CompiledSegment))
     known = iter(runners or ())

@@ -9,6 +9,7 @@ import numpy as np
 from asmdnn.generators.contract import Spec
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.graph import NOTHING, Array
+from asmdnn.network.kept_stages import WaitingPart
 from asmdnn.network.looked_at_first import IntegersAgain
 from asmdnn.network.node_text import known_text, node_text
 from asmdnn.network.numpy_part import NumpyPart
@@ -82,11 +83,12 @@ class PartWriter:
         }
 
     def other(self, part: NetworkPart) -> Text:
-        """Raises NotPackable for what waits for data, and for nodes that a file has no words for."""
+        """Raises NotPackable for nodes that a file has no words for."""
         if isinstance(part, IntegersAgain):
             return {"integers": {name: name_of(dtype) for name, dtype in part.dtypes.items()}}
-        if not isinstance(part, NumpyPart):
-            raise NotPackable("a part waits for data")
+        if isinstance(part, WaitingPart):
+            return self.waiting(part)
+        assert isinstance(part, NumpyPart), "there are no other parts"
         names = {name for node in part.nodes for name in (*node.inputs, *node.outputs)} - {NOTHING}
         known = {name: part.known[name] for name in sorted(names) if name in part.known}
         return {
@@ -94,7 +96,17 @@ class PartWriter:
             "nodes": [node_text(node, self.array) for node in part.nodes],
         }
 
+    def waiting(self, part: WaitingPart) -> Text:
+        """Where the model is cut, and what is known in front of it: the model itself has the rest."""
+        before = part.before
+        return {
+            "cuts": [[list(outputs), value] for outputs, value in part.found],
+            "results": {name: x if isinstance(x, str) else self.array(x) for name, x in before.results.items()},
+            "outputs": declared_text(before.outputs),
+            "late": list(part.late),
+        }
+
 
 def declared_text(named: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> dict[str, Any]:
-    """Types and dims."""
-    return {name: [name_of(dtype), dims] for name, (dims, dtype) in named.items()}
+    """Types and dims; None where data decide them."""
+    return {name: None if dims is None else [name_of(dtype), dims] for name, (dims, dtype) in named.items()}

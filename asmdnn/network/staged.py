@@ -5,29 +5,31 @@ definitions, and then there are data for the rest.  A rest without products or w
 so that no call waits for a plan; any other is a network with open dims of its own, planned for what it meets.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from asmdnn.forking import importing
 from asmdnn.network.body_calls import CALLS
-from asmdnn.network.declaring import constant_of
+from asmdnn.network.declaring import check_kept, constant_of, mapping, names_of
 from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
+from asmdnn.network.kept_stages import Cuts, WaitingPart
 from asmdnn.network.known import nodes_of
-from asmdnn.network.narrowing import check_kept, names_of
 from asmdnn.network.network import Network
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.operators.work import PRODUCTS
-from asmdnn.network.planned import NetworkPlan, mapping, plan
 from asmdnn.network.remembered import RememberedNodes
 from asmdnn.network.running import Runnable
-from asmdnn.network.shared import SharedByShapes
-from asmdnn.network.splitting import DecidedByData, SplitBody, split
+from asmdnn.network.splitting import DecidedByData, SplitBody, reads_of_node, split
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import replace
+
+if TYPE_CHECKING:  # what is kept on disk runs without planners
+    from asmdnn.network.planned import NetworkPlan
+    from asmdnn.network.shared import SharedByShapes
 
 MOST_CUTS: Final = 64  # of one part: each is found by planning up to it
 MOST_KEPT: Final = 16  # networks of a rest, one for each choice that data have made
@@ -52,9 +54,9 @@ class Stages:
     ) -> None:
         self.model, self.constants, self.engine, self.fallback = model, constants, engine, fallback
         self.precision, self.make = precision, make
-        self.shared = defaultdict[tuple[Outputs, ...], SharedByShapes](SharedByShapes)
+        self.shared = dict[tuple[Outputs, ...], "SharedByShapes"]()
 
-    def plan(self, shapes: Any) -> NetworkPlan:
+    def plan(self, shapes: Any) -> "NetworkPlan":
         """For inputs of these dims.  Raises as `plan`, and DecidedByData unless nodes may be computed in numpy."""
         found = list[DecidedByData]()
         try:
@@ -77,8 +79,12 @@ class Stages:
                 found.append(error)
         raise found[-1]
 
-    def planned(self, model: Model, shapes: Any, precision: Precision, cut: Sequence[DecidedByData]) -> NetworkPlan:
-        shared = self.shared[tuple(one.outputs for one in cut)]
+    def planned(self, model: Model, shapes: Any, precision: Precision, cut: Sequence[DecidedByData]) -> "NetworkPlan":
+        with importing():
+            from asmdnn.network.planned import plan
+            from asmdnn.network.shared import SharedByShapes
+
+        shared = self.shared.setdefault(tuple(one.outputs for one in cut), SharedByShapes())
         return plan(
             model,
             shapes,
@@ -89,14 +95,10 @@ class Stages:
             shared=shared,
         )
 
-    def with_rest(self, parts: SplitBody, first: NetworkPlan, found: Sequence[DecidedByData]) -> NetworkPlan:
+    def with_rest(self, parts: SplitBody, first: "NetworkPlan", found: Sequence[DecidedByData]) -> "NetworkPlan":
         """The plan of the first part, as one of the whole model."""
         body, before = self.model.body, first.runnable
-        given = mapping("constants", self.constants)
-        constants = {name: constant_of(name, body.inputs[name], data) for name, data in given.items()}
-        evaluated = {node.outputs for node in parts.cuts}
-        choices = {one.value for one in found if one.outputs not in evaluated} - {NOTHING}
-        rest = RestOfModel(self.model, parts, choices, self.precision, self.make)
+        last = self.part(parts, before, found)
         outputs: dict[str, Any] = {**before.outputs, **dict.fromkeys(parts.late_outputs, UNKNOWN)}
         results = {**before.results, **{name: name for name in parts.late_outputs}}
         late = len(parts.cuts) + len(parts.rest)
@@ -105,13 +107,27 @@ class Stages:
             title=f"{body.name!r}: {len(body.nodes)} nodes, {late} of them where data decide dims",
             outputs={name: outputs[name] for name in body.outputs},
             results={name: results[name] for name in body.outputs},
-            parts=(*before.parts, PartOfData(parts, before, constants, rest=rest, calls=self.calls(parts))),
+            parts=(*before.parts, last),
             borders=self.model.borders,
         )
         later = [((node,), "data decide its dims") for node in parts.cuts]
-        way = "by definition" if rest.is_light else "planned"
+        way = "by definition" if last.rest.is_light else "planned"
         later += [((node,), f"{way} when data have decided its dims") for node in parts.rest]
-        return replace(first, model=self.model, runnable=whole, later=tuple(later))
+        return replace(first, model=self.model, runnable=whole, precision=self.precision, later=tuple(later))
+
+    def part_at(self, found: Sequence[DecidedByData], before: Runnable) -> "PartOfData":
+        """What waits for data, of cuts that were found earlier."""
+        return self.part(split_at(self.model.body, found), before, found)
+
+    def part(self, parts: SplitBody, before: Runnable, found: Sequence[DecidedByData]) -> "PartOfData":
+        """before: what runs up to there."""
+        given, inputs = mapping("constants", self.constants), self.model.body.inputs
+        constants = {name: constant_of(name, inputs[name], data) for name, data in given.items()}
+        evaluated = {node.outputs for node in parts.cuts}
+        choices = {one.value for one in found if one.outputs not in evaluated} - {NOTHING}
+        rest = RestOfModel(self.model, parts, choices, self.precision, self.make)
+        cuts = tuple((one.outputs, one.value) for one in found)
+        return PartOfData(parts, before, constants, rest=rest, calls=self.calls(parts), found=cuts)
 
     def calls(self, parts: SplitBody) -> dict[Node, Callable[..., Sequence[Array]]]:
         """Of cuts with bodies."""
@@ -146,7 +162,7 @@ def data_of(graph: StaticGraph, output: str) -> Array:
     return data
 
 
-class PartOfData:
+class PartOfData(WaitingPart):
     """What waits for data, as a part of a network: the nodes whose dims they decide, then the rest."""
 
     def __init__(
@@ -157,8 +173,10 @@ class PartOfData:
         *,
         rest: "RestOfModel",
         calls: Mapping[Node, Callable[..., Sequence[Array]]],
+        found: Cuts,
     ) -> None:
         self.parts, self.before, self.constants, self.rest, self.calls = parts, before, constants, rest, calls
+        self.found, self.late = found, parts.late_outputs
 
     def prepare(self) -> None:
         """Nothing is known before there are data."""
@@ -232,7 +250,9 @@ class RestOfModel:
             for name, x in known.items()
             if name not in fixed
         }
-        constants = {**self.model.body.constants, **{name: known[name] for name in fixed}}
+        read = {*outputs, *(name for node in self.parts.rest for name in reads_of_node(node))}
+        constants = {name: x for name, x in self.model.body.constants.items() if name in read}
+        constants |= {name: known[name] for name in fixed}
         return Body(self.model.body.name, inputs, outputs, self.parts.rest, constants)
 
 

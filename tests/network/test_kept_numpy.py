@@ -251,15 +251,6 @@ def test_attributes() -> None:
             node_text(Node("Det", ("x",), ("y",), {"value": value}), shelve)
 
 
-def test_what_waits_for_data_is_planned(directory: Path) -> None:
-    nodes = [wire.node("Relu", ["x"], ["r"]), wire.node("NonZero", ["r"], ["y"])]
-    for _ in range(2):
-        net = load(model_of(nodes, {"x": (5, 5)}, ["y"]))
-        net.run({"x": random(5, 5)})
-        assert not is_kept(net)
-    assert files(directory) == []
-
-
 def test_damaged_files_count_as_absent(directory: Path) -> None:
     feeds = {"x": random(5, 5)}
     wanted = load().run(feeds)
