@@ -117,6 +117,8 @@ def test_bad_input() -> None:
     dst = dnn.MemoryDesc((8,), dnn.f32, "a")
     with pytest.raises(dnn.InvalidArguments, match="distribution must be 'uniform' or 'normal', not 'gamma'"):
         dnn.RandomNumbers(dst, "gamma")
+    with pytest.raises(dnn.InvalidArguments, match="distribution must be"):
+        dnn.RandomNumbers(dst, np.zeros(3))  # type: ignore[arg-type]
     for wrong in (2**63, -(2**63) - 1, 0.5, True, None):
         with pytest.raises(dnn.InvalidArguments, match="stream must be an integer from"):
             dnn.RandomNumbers(dst, "normal", wrong)  # type: ignore[arg-type]

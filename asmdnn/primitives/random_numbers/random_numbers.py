@@ -44,7 +44,7 @@ class RandomNumbers:
 
     def __post_init__(self) -> None:
         check_tensor("dst", self.dst)
-        if self.distribution not in DISTRIBUTIONS:
+        if not isinstance(self.distribution, str) or self.distribution not in DISTRIBUTIONS:
             known = " or ".join(map(repr, DISTRIBUTIONS))
             raise InvalidArguments(f"distribution must be {known}, not {shown(self.distribution)}")
         if type(self.stream) is not int or not -STREAMS <= self.stream < STREAMS:
