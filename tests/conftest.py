@@ -37,7 +37,7 @@ from tests.support.levels import kernel_level
 PLANNED_LEVELS = {"avx2": "AVX2", "avx512_core": "AVX-512"}
 TILE_LEVELS = {
     "avx2_vnni": "AVX-VNNI", "avx512_core_vnni": "AVX512_VNNI", "avx512_core_bf16": "AVX512_BF16",
-    "avx512_core_amx": "AMX",
+    "avx512_core_fp16": "AVX512_FP16", "avx512_core_amx": "AMX",
 }  # fmt: skip
 KERNEL_LEVELS = PLANNED_LEVELS | TILE_LEVELS  # the latter have kernels for other types than f32
 REQUIRED = environment.REQUIRE_ISA

@@ -12,7 +12,7 @@ from asmdnn import __version__, environment
 from asmdnn.cli.unknown import unknown
 from asmdnn.errors import AsmdnnError
 from asmdnn.isa.cpu import tiles_are_refused
-from asmdnn.isa.dot import dot_class, multiplied
+from asmdnn.isa.dot import dot_class, multiplied, run_products
 from asmdnn.isa.levels import LEVELS
 from asmdnn.isa.tiles import tile_level
 from asmdnn.jit.store import default_directory, enabled
@@ -24,7 +24,8 @@ CPU_LIST = Path("/proc/cpuinfo")
 CPUINFO_TIMEOUT_S = 3.0  # it takes 1.3 s, most of it for what is not asked here
 NAME_WIDTH = 18
 NOT_NATIVE = "widened to f32", "exact by words"  # floats, and bytes
-WAYS = ("tiles for many rows", "native", "native for few rows", *NOT_NATIVE)
+RUNS = "sums of the same type if allowed"  # beside the others: accumulation_mode says so
+WAYS = ("tiles for many rows", "native", "native for few rows", *NOT_NATIVE, RUNS)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -83,8 +84,8 @@ def _products() -> str:
 
 
 def products_of(isa: str) -> str:
-    """The types of src and weights of products, by what a level does with them: the last two ways are what it has no
-    instruction for."""
+    """The types of src and weights of products, by what a level does with them: of ways beside NOT_NATIVE it has an
+    instruction."""
     found: dict[str, list[str]] = {way: [] for way in WAYS}
     for src, weights in (*((x, x) for x in FLOATS), (u8, s8), (s8, s8)):
         types = multiplied(src, weights, isa)
@@ -92,7 +93,9 @@ def products_of(isa: str) -> str:
         is_slow = src in HALF_FLOATS and host().tuning_at(isa).products.bf16_cycles > types.group
         how = ("native for few rows" if is_slow else "native") if is_native else NOT_NATIVE[src in INTEGERS8]
         how = "tiles for many rows" if tile_level(types, isa) else how
-        found[how].append(str(src) if src == weights != s8 else f"{src} x {weights}")
+        pair = str(src) if src == weights != s8 else f"{src} x {weights}"
+        for way in (how, *[RUNS] * (run_products(src, weights, isa) is not None)):
+            found[way].append(pair)
     return "; ".join(f"{how}: {', '.join(pairs)}" for how, pairs in found.items() if pairs)
 
 

@@ -19,7 +19,7 @@ from asmdnn.generators.executor import ExecutorSpec
 from asmdnn.generators.functions.postops import MAX_POST_OPS
 from asmdnn.generators.probes.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.probes.peak import PeakSpec
-from asmdnn.isa.levels import AVX2_VNNI, AVX512_CORE_AMX, AVX512_CORE_BF16, AVX512_CORE_VNNI
+from asmdnn.isa.levels import AVX2_VNNI, AVX512_CORE_AMX, AVX512_CORE_BF16, AVX512_CORE_FP16, AVX512_CORE_VNNI
 from asmdnn.isa.vectors import VECTORS
 
 Families = dict[str, Callable[[], Iterable[KernelSpec]]]
@@ -66,6 +66,7 @@ def dot_peaks() -> Iterator[PeakSpec]:
     yield PeakSpec(isa=AVX2_VNNI.name, instruction="VPDPBUSD_VEX")
     yield PeakSpec(isa=AVX512_CORE_VNNI.name, instruction="VPDPBUSD")
     yield PeakSpec(isa=AVX512_CORE_BF16.name, instruction="VDPBF16PS")
+    yield PeakSpec(isa=AVX512_CORE_FP16.name, instruction="VFMADD231PH")
     for name in ("TDPBF16PS", "TDPBUSD", "TDPBSSD"):
         yield PeakSpec(isa=AVX512_CORE_AMX.name, instruction=name)
 

@@ -19,6 +19,7 @@ from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
 from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, S16S8, S32, Types, blocks_of, dot_class
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, VnniDot
+from asmdnn.isa.dot_runs import RUN_GROUPS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.records import replace
 from asmdnn.types import f32
@@ -67,6 +68,15 @@ def regrouped(specs: Iterator[MatmulTileSpec], isa: str, types: Types) -> Iterat
 
 def _of(family: Callable[[str], Iterator[MatmulTileSpec]]) -> Callable[[str, Types], Iterator[MatmulTileSpec]]:
     return lambda isa, types: regrouped(family(f32_level(isa)), isa, types)
+
+
+def runs(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
+    """Depths around one run of k and several, whose sums are of fewer bits; what sums start from, and become."""
+    lanes, run = lanes_of(isa), RUN_GROUPS * types.group
+    for number, depth in enumerate((run - 1, run, run + 8 * types.group, 2 * run + types.group + 1, 3 * run + 1)):
+        yield matmul.tile(isa, 2, lanes + 1, depth, types=types, accumulate=number % 2 > 0)
+        yield matmul.tile(isa, 1, lanes, depth, types=types, bias=matmul.BIASES[number % len(matmul.BIASES)])
+        yield matmul.tile(isa, 2, 2 * lanes, depth, types=types, dst=types.src)
 
 
 def operands(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
@@ -186,6 +196,15 @@ _PRODUCTS: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
 OF_ALL = ("groups", "results", "tiles")  # also of dots that differ from f32's by their loads alone
 _STREAMS: tuple[Callable[[str, Types], Iterator[KernelSpec]], ...] = (vectors, dots, outers)
 _OF_WORDS: tuple[Callable[[str, Types], Iterator[KernelSpec]], ...] = (outers, packs)  # what plain weights become
+
+
+def families_of(types: Types) -> tuple[Callable[[str, Types], Iterator[KernelSpec]], ...]:
+    """Beside tiles."""
+    if types.run:
+        return (packs,)
+    return _OF_WORDS if types == S16S8 else (*_STREAMS, *[packs] * (types.group > 1))
+
+
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **{f"conv-{types}-{isa}": partial(conv_tiles, isa, types) for types, isa in LEVELS_OF_CONVOLUTIONS},
     **{
@@ -197,9 +216,10 @@ FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **{
         f"matmul-{family.__name__}-{types}-{isa}": partial(family, isa, types)
         for types, isa in LEVELS_OF_TYPES
-        for family in (_OF_WORDS if types == S16S8 else (*_STREAMS, *[packs] * (types.group > 1)))
+        for family in families_of(types)
         if types != S32
     },
+    **{f"matmul-runs-{types}-{isa}": partial(runs, isa, types) for types, isa in LEVELS_OF_TYPES if types.run},
     **{f"matmul-results-{types}-{isa}": partial(results, isa, types) for types, isa in RESULTS_OF_F32},
     **{f"starts-{isa}": partial(starts, isa) for _, isa in RESULTS_OF_F32},
 }

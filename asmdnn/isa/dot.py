@@ -6,6 +6,7 @@ from typing import Final
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.dot_base import (
     BF16,
+    F16,
     F32,
     F32_BF16,
     F32_F16,
@@ -21,16 +22,26 @@ from asmdnn.isa.dot_base import (
     GroupPart,
     Types,
 )
-from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
+from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
 from asmdnn.isa.dot_widened import PairsDot, S32Dot, WidenedDot, WordsDot
-from asmdnn.isa.levels import AVX2, AVX2_VNNI, AVX512_CORE, AVX512_CORE_BF16, AVX512_CORE_VNNI, Isa, isa_of
+from asmdnn.isa.levels import (
+    AVX2,
+    AVX2_VNNI,
+    AVX512_CORE,
+    AVX512_CORE_BF16,
+    AVX512_CORE_FP16,
+    AVX512_CORE_VNNI,
+    Isa,
+    isa_of,
+)
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS
 from asmdnn.types import FLOATS, HALF_FLOATS, DataType, IsaName, f32
 
 # Beside what is defined here:
 __all__ = [
-    "BF16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S16S8", "S32", "U8S8", "Dot", "GroupPart", "Types",
+    "BF16", "F16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S16S8", "S32", "U8S8", "Dot", "GroupPart",
+    "Types",
 ]  # fmt: skip
 
 DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
@@ -46,13 +57,14 @@ DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     (S8S8, AVX512_CORE_VNNI): ShiftedVnniDot,
     (S16S8, AVX2): PairsDot,
     (BF16, AVX512_CORE_BF16): Bf16Dot,
+    (F16, AVX512_CORE_FP16): F16Dot,
     (S32, AVX2): S32Dot,
     (S32, AVX512_CORE): S32Dot,
     **{(types, isa): WidenedDot for types in (F32_BF16, F32_F16, F32_S8, F32_U8) for isa in (AVX2, AVX512_CORE)},
 }
 
 INNER: Final = (S16S8, S32)  # of what plans make themselves
-OFFERED: Final = tuple(of for of in dict.fromkeys(of for of, _ in DOTS) if of not in INNER)
+OFFERED: Final = tuple(of for of in dict.fromkeys(of for of, _ in DOTS) if of not in INNER and of.run is None)
 
 
 def dot_level(types: Types, isa: str) -> IsaName:
@@ -87,8 +99,14 @@ def levels_of(types: Types, isa: str) -> list[Isa]:
 @cache
 def half_products(isa: str) -> Types | None:
     """The floats of 16 bits that a CPU of level `isa` multiplies as they are, if it does so."""
-    found = (of for of, level in DOTS if of.src in HALF_FLOATS and level.features <= isa_of(isa).features)
+    found = (of for of in OFFERED if of.src in HALF_FLOATS and levels_of(of, isa))
     return next(found, None)
+
+
+def run_products(src: DataType, weights: DataType, isa: str) -> Types | None:
+    """What a level multiplies of src and weights whose sums may be of their type, if it has that."""
+    found = (of for of, _ in DOTS if of.run and (of.src, of.weights) == (src, weights))
+    return next((of for of in found if levels_of(of, isa)), None)
 
 
 @cache

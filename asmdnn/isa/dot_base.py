@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 
 from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Pointer, Register
+from asmdnn.isa.dot_runs import OneRun
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.pieces import broadcast_bytes
 from asmdnn.isa.vector import Lanes, Row, Vector
@@ -33,12 +34,13 @@ class Types:
     """Of the elements that are multiplied, and of their sums.
 
     group: elements of k in a group.  weights_bytes: of a group of one column of weights; fewer than of src, if they are
-    widened as they are loaded.
+    widened as they are loaded.  run: what products are summed in first, in runs of k, if not in the type of sums.
     """
 
     src: DataType
     weights: DataType
     sums: DataType
+    run: DataType | None = None
     group: int = field(init=False, repr=False, compare=False)  # fields, as planning asks hundreds of times
     weights_bytes: int = field(init=False, repr=False, compare=False)
 
@@ -54,11 +56,12 @@ class Types:
 
     def __str__(self) -> str:
         """As in the name of a kernel."""
-        return "f32" if self == F32 else f"{self.src}{self.weights}{self.sums}"
+        return "f32" if self == F32 else f"{self.src}{self.weights}{self.run or ''}{self.sums}"
 
 
 F32: Final = Types(f32, f32, f32)
 BF16: Final = Types(bf16, bf16, f32)
+F16: Final = Types(f16, f16, f32, run=f16)
 U8S8: Final = Types(u8, s8, s32)
 S8S8: Final = Types(s8, s8, s32)
 S16S8: Final = Types(s16, s8, s32)  # of bytes that a phase in front has made words of
@@ -111,6 +114,10 @@ class Dot:
     def busy_cycles(cls, rows: int, vectors: int) -> float:
         """That a step of k keeps the ports of arithmetic busy, of a block of so many rows and vectors."""
         return rows * vectors / MULTIPLIES
+
+    def runs(self, acc: Sequence[Row]) -> OneRun:
+        """How the steps of k of a tile are summed, whose accumulators hold what its sums start from."""
+        return OneRun(self.v, acc)
 
     @property
     def row_bytes(self) -> int:

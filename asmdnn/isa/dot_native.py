@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.dot_base import GROUP_BYTES, WHOLE, Blocks, Dot, GroupPart
+from asmdnn.isa.dot_runs import HalfRuns, OneRun
 from asmdnn.isa.pieces import as_wide, broadcast_bytes
 from asmdnn.isa.vector import Row
 
@@ -57,6 +58,19 @@ class Bf16Dot(Dot):
             self.asm.VPSRLD(copy, at.broadcast_to(self.v.lanes), 8 * missing)
         else:
             broadcast_bytes(self.v, copy, group.shifted(part.first), part.end - part.first, part.first)
+
+
+class F16Dot(Dot):
+    """Two products, of even and of odd k, in a half of a lane each, whose sums are f16; runs of k are added in f32.
+
+    Denormals are numbers, whatever MXCSR says.
+    """
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VFMADD231PH(acc, copy, row)
+
+    def runs(self, acc: Sequence[Row]) -> OneRun:
+        return HalfRuns(self.v, acc)
 
 
 class VnniDot(Dot):

@@ -14,7 +14,7 @@ FMA: Final = "FMA"  # of f32; all arithmetic that is none of those below is comp
 # on to a VPMADDWD, which counts their additions.
 OPS_OF_LANE: Final = {
     "VDPBF16PS": 4, "VPDPBUSD": 8, "VPDPBUSD_VEX": 8, "VPDPBUSDS": 8, "VPDPWSSD": 4, "VPDPWSSDS": 4, "VPMADDWD": 4,
-    "VPMADDUBSW": 4, "VPMULLD": 2,
+    "VPMADDUBSW": 4, "VPMULLD": 2, "VFMADD231PH": 4,
 }  # fmt: skip
 ADDED_AFTER: Final = ("VPMADDWD", "VPMULLD")  # to sums of 32 bits, by VPADDD
 NOT_ADDED: Final = ("VPMADDUBSW",)

@@ -5,7 +5,9 @@ import numpy as np
 from asmdnn.generators.functions.postops import Operand, PostOp, ReluOp, SumOp
 from tests.support.arena import Doubles, Elements
 
-LANES = {"avx2": 8, "avx2_vnni": 8, "avx512_core": 16, "avx512_core_vnni": 16, "avx512_core_bf16": 16}
+LANES = {"avx2": 8, "avx2_vnni": 8, **dict.fromkeys(
+    ("avx512_core", "avx512_core_vnni", "avx512_core_bf16", "avx512_core_fp16"), 16
+)}  # fmt: skip
 
 Memory = dict[str, Elements]
 

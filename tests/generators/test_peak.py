@@ -45,6 +45,7 @@ def test_passes(isa: str) -> None:
         ("VPDPBUSD_VEX", 32, 8, 1),
         ("VPDPBUSD", 64, 8, 1),
         ("VDPBF16PS", 64, 4, 1),
+        ("VFMADD231PH", 64, 4, 1),
         ("TDPBF16PS", 1024, 64, 1),
         ("TDPBUSD", 1024, 128, 1),
         ("TDPBSSD", 1024, 128, 1),

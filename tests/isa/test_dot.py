@@ -7,8 +7,10 @@ from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dot import (
     BF16,
     DOTS,
+    F16,
     F32,
     GROUP_BYTES,
+    OFFERED,
     S8S8,
     S16S8,
     S32,
@@ -18,11 +20,13 @@ from asmdnn.isa.dot import (
     dot_class,
     dot_level,
     dot_of,
+    half_products,
     multiplied,
+    run_products,
     words_of,
 )
 from asmdnn.isa.dot_base import F32_BF16, F32_F16, F32_S8, F32_U8
-from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
+from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
 from asmdnn.isa.dot_widened import PairsDot, S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import LEVELS
 from asmdnn.isa.vectors import VECTORS, f32_level, lanes_of, vector_of
@@ -36,6 +40,7 @@ BEST = {
     U8S8: OF_BYTES,
     S8S8: OF_BYTES,
     BF16: ("", "", "", "", "avx512_core_bf16", "avx512_core_bf16", "avx512_core_bf16"),
+    F16: ("", "", "", "", "", "avx512_core_fp16", "avx512_core_fp16"),
     S16S8: ["avx2"] * len(OF_F32),
     **dict.fromkeys((F32_BF16, F32_F16, F32_S8, F32_U8, S32), OF_F32),
 }
@@ -85,6 +90,14 @@ def test_what_is_multiplied(src: DataType, weights: DataType, isa: str, types: T
     assert multiplied(src, weights, isa) == types
 
 
+def test_sums_of_fewer_bits_are_for_who_asks() -> None:
+    """Of f16, on the levels that multiply them."""
+    assert F16 not in OFFERED and str(F16) == "f16f16f16f32"
+    assert [run_products(f16, f16, level.name) for level in LEVELS] == [None] * 5 + [F16] * 2
+    assert run_products(bf16, bf16, "avx512_core_amx") is None and run_products(f32, f16, "avx512_core_fp16") is None
+    assert half_products("avx512_core_fp16") == BF16
+
+
 def test_what_is_not_multiplied() -> None:
     with pytest.raises(Unimplemented, match="does not multiply s32 by s32"):
         multiplied(s32, s32, "avx2")
@@ -111,6 +124,7 @@ INSTRUCTIONS = {
     AvxVnniDot: "vpdpbusd",
     ShiftedAvxVnniDot: "vpdpbusd",
     Bf16Dot: "vdpbf16ps",
+    F16Dot: "vfmadd231ph",
 }
 
 

@@ -166,19 +166,23 @@ class TileCode:
     def all_steps(self, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
         """All groups of k: a loop over UNROLL of them, then the rest."""
         tile, asm = self.tile, self.asm
-        looped = looped_steps(tile)
+
+        def looped_body() -> None:
+            self.steps(UNROLL, GROUP_BYTES, parts, row, spare)
+            asm.ADD(self.pointers[SRC], UNROLL * tile.src_depth_bytes)
+            asm.ADD(self.pointers[WEIGHTS], UNROLL * tile.weights_row_bytes)
+            if tile.packs:
+                asm.ADD(self.pointers[PACKED], UNROLL * tile.vectors * self.dot.row_bytes)
+            if tile.near_row_bytes:
+                asm.ADD(self.pointers[PACKED], UNROLL * GROUP_BYTES)
+            if tile.prefetch_lines:
+                asm.ADD(self.pointers[PREFETCHED], tile.prefetch_lines * tile.line_step_bytes)
+
+        looped, runs = looped_steps(tile), self.dot.runs(self.acc)
         if looped:
-            with asm.repeated(looped // UNROLL, "steps left", "steps"):
-                self.steps(UNROLL, GROUP_BYTES, parts, row, spare)
-                asm.ADD(self.pointers[SRC], UNROLL * tile.src_depth_bytes)
-                asm.ADD(self.pointers[WEIGHTS], UNROLL * tile.weights_row_bytes)
-                if tile.packs:
-                    asm.ADD(self.pointers[PACKED], UNROLL * tile.vectors * self.dot.row_bytes)
-                if tile.near_row_bytes:
-                    asm.ADD(self.pointers[PACKED], UNROLL * GROUP_BYTES)
-                if tile.prefetch_lines:
-                    asm.ADD(self.pointers[PREFETCHED], tile.prefetch_lines * tile.line_step_bytes)
+            runs.loop(looped // UNROLL, UNROLL, looped_body, [*row, *spare])
         self.steps(tile.steps - looped, tile.last_group_bytes, parts, row, spare)
+        runs.end([*row, *spare])
 
     def steps(self, count: int, last_bytes: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
         """The next groups of k, the last of which has `last_bytes` in src."""

@@ -25,7 +25,7 @@ from asmdnn.primitives.products.partial import (
     partial_phase,
 )
 from asmdnn.primitives.products.prepare import dense_copy
-from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.product import Product, check_whole_sums
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import Target
@@ -40,6 +40,7 @@ ROW_COLUMNS = 2048  # of sums that become results at a time, where each row has 
 def check_dots(p: Product, target: Target) -> None:
     """Raise Refused unless the product, or its transpose, is a matrix of dense rows times a few vectors."""
     tuning = target.products
+    check_whole_sums(p)
     if p.batch or not p.src.is_dense:
         raise Refused("it is a batch, or rows of src are not dense")
     if turned := reads_rows(p, target):
@@ -72,7 +73,7 @@ def are_few(sizes: tuple[int, int, int], types: Types, isa: str, tuning: Product
     m, n, k = sizes
     alike = types.src == types.weights and types.sums == f32  # here the matrix is src; a dot takes it as its weights
     large = m >= tuning.dot_rows and k >= tuning.dot_depth
-    return alike and large and n <= columns_at_once(types, isa)
+    return alike and not types.run and large and n <= columns_at_once(types, isa)
 
 
 def spreads(x: Matrix, columns: int) -> bool:

@@ -32,7 +32,7 @@ from asmdnn.primitives.products.strategies import STRATEGIES, TILE_STRATEGIES
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
-from asmdnn.types import DataType, f32, s8, s32
+from asmdnn.types import HALF_FLOATS, DataType, f32, s8, s32
 
 FEW_ROWS = 2  # of s8 and plain weights are multiplied as words, for which nothing is added up
 
@@ -48,10 +48,12 @@ def plan(
     vectors.  types: of factors and sums; None: what the level multiplies of these tensors."""
     try:
         check_elements(desc.weights)
-        types = types or types_of(desc, engine)
+        types = types or types_of(desc, attr, engine)
     except (Unimplemented, Refused) as reason:
         yield from refusals(f32_level(engine.isa), str(reason))
         return
+    if types.run:
+        attr = attr.changed(accumulation_mode="any")  # sums are of the type that was asked for
     for tiled in multipliers:
         level = level_of_tiles(types, engine) if tiled else dot_level(types, engine.isa)
         if level:
@@ -59,8 +61,14 @@ def plan(
             yield from answers(job, level, TILE_STRATEGIES if tiled else STRATEGIES)
 
 
-def types_of(desc: MatMul, engine: Engine) -> Types:
+def types_of(desc: MatMul, attr: Attr, engine: Engine) -> Types:
     """What the level multiplies of these tensors, fastest.  Raises Unimplemented."""
+    if attr.accumulation_mode != "strict" and desc.src.dtype in HALF_FLOATS:
+        with importing():
+            from asmdnn.primitives.products.run_sums import types_of_runs
+
+        if runs := types_of_runs(desc, attr, engine):
+            return runs
     types = multiplied(desc.src.dtype, desc.weights.dtype, engine.isa)
     if types.sums != s32:
         return types

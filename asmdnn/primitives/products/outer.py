@@ -18,7 +18,7 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.matrices import Panels
-from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.product import Product, check_whole_sums
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
 from asmdnn.primitives.products.target import Target
 
@@ -32,6 +32,7 @@ def check_outer(p: Product, target: Target) -> None:
     most = tuning.streamed_depth if is_streaming(p, target) else tuning.outer_depth
     if not 0 < p.k <= most:
         raise Refused(f"there are {p.k} steps of k, outer products are for 1 to {most}")
+    check_whole_sums(p)
     if not dot_class(p.types, target.isa).reads_memory:
         raise Refused(f"weights of {p.types} would be widened for every row of dst")
     if not (p.sums_fit and (p.bias is None or p.bias.dtype == p.types.sums)):

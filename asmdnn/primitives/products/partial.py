@@ -21,7 +21,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import DEPTH_STEP, weights_need_packing
 from asmdnn.primitives.products.cut import depths_of
 from asmdnn.primitives.products.matrices import Matrix, Panels, dense_matrix
-from asmdnn.primitives.products.product import SUM_BYTES, Product
+from asmdnn.primitives.products.product import SUM_BYTES, Product, check_whole_sums
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import NO_EPILOGUE, Target
 from asmdnn.records import replace
@@ -143,6 +143,7 @@ def sum_of_rows(assembly: Assembly, x: Matrix, rows: int, columns: int, dst: Mat
 def check_rows(p: Product, target: Target) -> None:
     """Raise Refused unless it is a few rows of dst times many row-major weights."""
     tuning = target.products
+    check_whole_sums(p)
     if p.m > tuning.few_vectors or p.batch:
         raise Refused(f"dst is more than {tuning.few_vectors} rows")
     if isinstance(p.weights, Panels) or not p.weights.is_dense:

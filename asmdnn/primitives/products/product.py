@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, PieceLoop
 from asmdnn.isa.dot import F32, Types
 from asmdnn.planning.phase import NOTHING, View
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.records import dataclass, replace
 
@@ -200,3 +201,9 @@ class Product:
         """The part of the sum over k in [begin, end)."""
         assert not self.pieces
         return self.part(len(self.batch) + 2, begin, end)
+
+
+def check_whole_sums(p: Product) -> None:
+    """Raise Refused where sums are of runs of k."""
+    if p.types.run:
+        raise Refused(f"sums of {p.types.run} are added up in f32 by tiles alone")

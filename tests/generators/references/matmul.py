@@ -12,7 +12,7 @@ from asmdnn.generators.dot.amx import AmxTileSpec
 from asmdnn.generators.dot.counted_tile import CountedTileSpec
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
-from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, ONE, Items, MatmulTile
 from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.generators.dot.pack import PackSpec
@@ -21,12 +21,14 @@ from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, SumOp
 from asmdnn.isa.dot import dot_class, unshifted_level
+from asmdnn.isa.dot_runs import RUN_GROUPS
 from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
 from tests.support.arena import Doubles, Elements, buffer_of, constant_buffer, elements, magnitudes
 
+F16_ROUNDOFF, F16_DENORMAL = 2.0**-11, 2.0**-24
 Product = MatmulTile | GemvSpec | DotsSpec | OuterSpec | SkinnySpec
 
 
@@ -287,7 +289,14 @@ def tolerance_of(spec: Product, memory: dict[str, Elements]) -> Doubles:
     terms = spec.depth + 5 + (2 * len(spec.post_ops) if isinstance(spec, MatmulTile) else 0)
     size = buffer_of(sizes["dst"])
     assert size is not None
-    return size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
+    of_f32 = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
+    return of_f32 + of_runs(spec.depth, size.wanted) if spec.types.run else of_f32
+
+
+def of_runs(depth: int, size: Doubles) -> Doubles:
+    """The same of runs of pairs of k, whose sums are f16: of normal numbers, and of denormals, each half a step off."""
+    terms = min(-(-depth // 2), RUN_GROUPS + UNROLL)
+    return size * terms * F16_ROUNDOFF / (1 - terms * F16_ROUNDOFF) + depth * F16_DENORMAL / 2
 
 
 COMPUTE: dict[type, Callable[[Any, Memory], None]] = {
