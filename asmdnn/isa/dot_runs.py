@@ -13,6 +13,7 @@ from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.vector import Row, Vector
 
 RUN_GROUPS: Final = 64  # of k; what a run has beside whole rounds of a loop, less than two of them, is part of the last
+TURNS: Final = 4  # of places where halves wait to be widened
 WORDS_BY_HALF: Final = (*range(0, 32, 2), *range(1, 32, 2))  # of a zmm register: even ones, then odd ones
 
 
@@ -38,6 +39,7 @@ class HalfRuns(OneRun):
         super().__init__(v, acc)
         self.asm.role("sums wait")
         self.sums: list[tuple[Register, Pointer]] = [(x, self.asm.stack(v.bytes)) for row in acc for x in row]
+        self.halves = [self.asm.stack(v.bytes) for _ in range(TURNS)]
         self.begin()
 
     def begin(self) -> None:
@@ -57,14 +59,18 @@ class HalfRuns(OneRun):
         super().loop(rounds - whole * most, groups, body, spare)
 
     def end(self, spare: Sequence[Register]) -> None:
-        """acc = the sums before this run + its even elements of k + its odd ones."""
-        asm, v, (order, both, *_) = self.asm, self.v, spare
+        """acc = the sums before this run + its even elements of k + its odd ones.
+
+        Half a register of f16 is widened by a shuffle and a conversion, half a vector in memory by the latter alone.
+        """
+        asm, v, (order, y, *_) = self.asm, self.v, spare
         asm.role("end of a run")
         v.load(order, asm.const(pack("<32H", *WORDS_BY_HALF), v.bytes, size=v.bytes))
-        for x, place in self.sums:
-            asm.VPERMW(both, order, x)
-            asm.VCVTPH2PS(x, both.ymm)
-            asm.VEXTRACTI64X4(both.ymm, both, 1)
-            asm.VCVTPH2PS(both, both.ymm)
-            v.add(x, x, both)
+        for i, (x, place) in enumerate(self.sums):
+            both = self.halves[i % TURNS]
+            asm.VPERMW(y, order, x)
+            v.store(both, y)
+            for half, widened in enumerate((x, y)):
+                asm.VCVTPH2PS(widened, both.shifted(half * v.bytes // 2).sized(v.bytes // 2))
+            v.add(x, x, y)
             v.add(x, x, place)

@@ -102,8 +102,8 @@ class Attr:
     fpmath_mode: what f32 may be rounded to before it is multiplied in convolutions and products: "strict", nothing;
     "bf16", "f16" or "any" of both; "bf16x3", the sum of two bf16, by tiles of AMX; "tf32" is computed as f32.  It is a
     permission: f32 stays where it is expected to be as fast.  Weights that are `any` may become of the smaller type.
-    accumulation_mode: what products are summed in: "strict", "relaxed" or "any", f32, and s32 of integers; "f32", "s32"
-    or "f16" ask for that type, and are refused where sums have another one.
+    accumulation_mode: what products are summed in: "strict" or "relaxed", f32, and s32 of integers; "any", f16 of f16
+    where that is faster; "f32", "s32" or "f16" ask for that type, and are refused where sums have another one.
     rounding_mode: {"dst": "stochastic"} rounds a result of bf16, f16, f8, s8 or u8 to one of its two neighbours at
     random, so that its mean is what was computed.  The argument `rounding_seed`, s32[1], comes with every call.
     Raises InvalidArguments.
