@@ -1,5 +1,5 @@
-"""The specs of walks down trees: both kinds, all joins, values in nodes and in rows of one to eight columns; and of the
-codes of rows: whole vectors, a rest, both, twice, zeros after them."""
+"""The specs of walks down trees: both kinds, all joins, values in nodes and in rows of one to eight columns, and of
+as many as registers hold; and of the codes of rows: whole vectors, a rest, both, twice, zeros after them."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,7 @@ from asmdnn.generators.trees.walk import TreeWalkSpec
 from asmdnn.records import replace
 
 TREES_ISA = "avx2"  # serves every level
+WIDE_ISA = "avx512_core"  # where more registers hold more columns
 
 
 def walks() -> Iterator[TreeWalkSpec]:
@@ -20,6 +21,13 @@ def walks() -> Iterator[TreeWalkSpec]:
         several = replace(single, in_nodes=False, leaves=4, dst_row_bytes=44)
         for columns, joins in ((1, "sum"), (3, "sum"), (8, "sum"), (8, "min"), (5, "max")):
             yield replace(several, columns=columns, joins=joins)
+    yield from (
+        replace(several, columns=n, joins=joins, dst_row_bytes=4 * n) for n, joins in ((112, "sum"), (9, "max"))
+    )
+    wide = replace(several, isa=WIDE_ISA, along="rows", dst_row_bytes=100)
+    yield from (
+        replace(wide, columns=n, joins=joins) for n, joins in ((9, "sum"), (20, "min"), (24, "sum"), (24, "max"))
+    )
 
 
 def codes() -> Iterator[TreeCodesSpec]:

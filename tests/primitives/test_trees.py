@@ -10,6 +10,7 @@ from asmdnn.bench.forests import forest_of
 from asmdnn.definitions.trees import tree_ensemble, tree_ensemble_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.forests import Forest
+from asmdnn.generators.trees.walk import TreeWalkSpec
 from asmdnn.primitives.tree_ensemble.description import list_of, padded
 from asmdnn.primitives.tree_ensemble.packing import packed
 from asmdnn.records import replace
@@ -23,7 +24,9 @@ def rows_of(random: np.random.Generator, rows: int, features: int) -> Any:
     return np.where(random.random(x.shape) < 0.5, random.choice(strange, x.shape), x)
 
 
-def run(x: Any, forest: Forest, base: Any, aggregate: Any, threads: int = 1) -> tuple[Any, dnn.PrimitiveDesc]:
+def run(
+    x: Any, forest: Forest, base: Any, aggregate: Any, threads: int = 1, isa: Any = "avx2"
+) -> tuple[Any, dnn.PrimitiveDesc]:
     tables = packed(forest, x.shape[1], len(base), aggregate)
     arrays = {"src": x, "nodes": tables.nodes, "order": tables.order, "base": base}
     if tables.values is not None:
@@ -33,7 +36,7 @@ def run(x: Any, forest: Forest, base: Any, aggregate: Any, threads: int = 1) -> 
     memories["dst"] = dnn.Memory.from_array(dst)
     descs: dict[str, Any] = {"values": None} | {name: memory.desc for name, memory in memories.items()}
     desc = dnn.TreeEnsemble(**descs, trees=tables.trees, aggregate=aggregate, mirrored=tables.mirrored)
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=threads))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=threads))
     pd.plan.check()
     dnn.Primitive(pd).execute(**memories)
     return dst, pd
@@ -85,6 +88,29 @@ def test_whatever_tables_hold_a_call_ends_inside_of_them() -> None:
         descs: dict[str, Any] = {name: memory.desc for name, memory in memories.items()}
         desc = dnn.TreeEnsemble(**descs, values=None, trees=9)
         dnn.Primitive(dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=1))).execute(**memories)
+
+
+@pytest.mark.parametrize(
+    ("isa", "columns", "kinds"),
+    [
+        pytest.param("avx2", 9, {"trees": 9}, marks=pytest.mark.isa("avx2")),
+        pytest.param("avx2", 120, {"trees": 8}, marks=pytest.mark.isa("avx2")),
+        pytest.param("avx512_core", 9, {"rows": 9, "trees": 9}, marks=pytest.mark.isa("avx512_core")),
+        pytest.param("avx512_core", 24, {"rows": 24, "trees": 24}, marks=pytest.mark.isa("avx512_core")),
+        pytest.param("avx512_core", 25, {"trees": 25}, marks=pytest.mark.isa("avx512_core")),
+        pytest.param("avx512_core", 240, {"trees": 240}, marks=pytest.mark.isa("avx512_core")),
+    ],
+)
+def test_a_walk_gives_to_as_many_columns_as_registers_hold(isa: Any, columns: int, kinds: dict[str, int]) -> None:
+    """kinds: of walks, with the columns of the last one; bits are those of walks for each eight."""
+    random = np.random.default_rng(columns)
+    forest = forest_of(random, random.integers(0, 7, 19).tolist(), 5, columns, single=False)
+    x, base = rows_of(random, 21, 5), random.normal(size=columns).astype(np.float32)
+    for aggregate in ("sum", "min"):
+        found, pd = run(x, forest, base, aggregate, isa=isa)
+        walks = [spec for spec in pd.plan.specs if isinstance(spec, TreeWalkSpec)]
+        assert {spec.along: spec.columns for spec in walks} == kinds
+        np.testing.assert_array_equal(found, tree_ensemble(x, forest, base, aggregate))
 
 
 STUMP = Forest(

@@ -7,7 +7,7 @@
 | codes  | u32[rows, words]   | of rows' features, in an order that integers have; see codes.py |
 | nodes  | u32[2 units]       | pairs of nodes: code, feature in bytes, the same of the second; left, value, the same |
 | order  | u32[trees]         | the number of trees, a multiple of 8, times -1; at its end the places of their roots |
-| values | f32[leaves, 8]     | rows of values in bytes that nodes name, with more columns than one; else not read |
+| values | f32[blocks, leaves, 8] | rows of values in bytes that nodes name, for every 8 columns; not read if in_nodes |
 | base   | f32[columns]       | what is added |
 | dst    | f32[rows, columns] | rows dst_row_bytes apart, only written |
 
@@ -22,7 +22,8 @@ which is a power of two, and steps are at most 8191.
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.trees.codes import WORD_BYTES
 from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem
-from asmdnn.isa.vectors import vector_of
+from asmdnn.isa.vector import Lanes
+from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.records import dataclass
 
 ARGUMENTS = ("codes", "nodes", "order", "values", "base", "dst")
@@ -34,15 +35,25 @@ TOGETHER = {"rows": 1, "trees": WALKS}  # trees of a round
 STEPS_BYTES = {"rows": 8, "trees": 12}  # from a root to its steps
 MOST_STEPS = (1 << 13) - 1
 MOST_UNITS = 1 << 28  # of a table, whose places are imm32
-COLUMNS = 8  # of a vector of values
+COLUMNS = 8  # of a vector of values, of all levels
+OTHERS = 2  # registers beside the sums
+
+
+def most_blocks(isa: str, along: str) -> int:
+    """Of 8 columns each, which registers hold the sums of."""
+    return (VECTORS[isa].count - OTHERS) // rows_of(along)
+
+
+def rows_of(along: str) -> int:
+    return WALKS if along == "rows" else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeWalkSpec:
     """along: "rows" is eight rows in each tree, "trees" one row in eight trees.  joins: sum, min or max.
 
-    columns: up to 8 in a vector; in_nodes: a single one, whose values nodes have.  words, units, trees, leaves: of the
-    tables, powers of two.
+    columns: 8 in a vector, and up to most_blocks vectors; in_nodes: a single one, whose values nodes have.  words,
+    units, trees, leaves: of the tables, powers of two.
     """
 
     isa: str
@@ -65,7 +76,15 @@ class TreeWalkSpec:
 
     @property
     def rows(self) -> int:
-        return WALKS if self.along == "rows" else 1
+        return rows_of(self.along)
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.columns // COLUMNS)
+
+    @property
+    def block_bytes(self) -> int:
+        return WORD_BYTES * COLUMNS * self.leaves
 
     def footprint(self) -> Footprint:
         reads = [
@@ -75,7 +94,7 @@ class TreeWalkSpec:
             Range(BASE, 0, WORD_BYTES * self.columns),
         ]
         if not self.in_nodes:
-            reads.append(Range(VALUES, 0, WORD_BYTES * COLUMNS * self.leaves))
+            reads.append(Range(VALUES, 0, self.blocks * self.block_bytes))
         starts = [row * self.dst_row_bytes for row in range(self.rows)]
         return Footprint(tuple(reads), tuple(Range(DST, at, at + WORD_BYTES * self.columns) for at in starts))
 
@@ -105,25 +124,28 @@ class WalkCode:
 
     def __init__(self, spec: TreeWalkSpec, asm: Assembler) -> None:
         self.spec, self.asm, self.by_rows = spec, asm, spec.along == "rows"
+        self.vector = vector_of(spec.isa, asm)
+        rest = 0 if spec.in_nodes else spec.columns % COLUMNS
+        self.tail = self.vector.tail(rest) if rest else None  # first: it is made in a register that walks take
         self.codes, self.nodes, self.order = (asm.gp.take(name) for name in ("codes", "nodes", "order"))
         self.left, self.steps, self.word = (asm.gp.take(name) for name in ("trees left", "steps left", "word"))
         self.places = [asm.gp.take(f"place of walk {i}") for i in range(WALKS)]
-        self.vector = vector_of(spec.isa, asm)
         take = self.vector.registers.take
-        self.sums = [take(f"sum of row {i}") for i in range(spec.rows)]
-        self.part = self.vector.tail(spec.columns) if not spec.in_nodes and spec.columns < COLUMNS else self.vector
+        self.sums = [[take(f"sum of row {i}, block {b}").ymm for b in range(spec.blocks)] for i in range(spec.rows)]
 
     def start(self) -> None:
         asm, spec = self.asm, self.spec
         for argument, pointer in ((CODES, self.codes), (NODES, self.nodes), (ORDER, self.order), (BASE, self.word)):
             asm.MOV(pointer, mem(asm.frame, 8 * argument))
         first = self.sums[0]
-        if spec.joins != "sum":
-            self.fill(first, spec.joins)
-        else:
-            self.load(first, mem(self.word, 0))
-        for other in self.sums[1:]:
-            asm.VMOVAPS(other, first)
+        for block, x in enumerate(first):
+            if spec.joins != "sum":
+                self.fill(x, spec.joins)
+            else:
+                self.load(x, block)
+        for others in self.sums[1:]:
+            for other, x in zip(others, first, strict=True):
+                asm.VMOVAPS(other, x)
         asm.MOVSXD(self.left, mem(self.order, 0, size=4))
         asm.AND(self.left, -WALKS)
         asm.OR(self.left, -spec.trees)  # from there up to 0
@@ -133,11 +155,19 @@ class WalkCode:
         octets = {"min": b"\x00\x00\x80\x7f", "max": b"\x00\x00\x80\xff"}[joins]
         self.vector.broadcast(x, self.asm.const(octets, 4, size=4))
 
-    def load(self, x: Register, source: Pointer) -> None:
+    def load(self, x: Register, block: int) -> None:
+        """What is added to so many columns."""
+        place = mem(self.word, WORD_BYTES * COLUMNS * block)
         if self.spec.in_nodes:
-            self.asm.VMOVSS(x.xmm, source.sized(4))
+            self.asm.VMOVSS(x.xmm, place.sized(4))
+        elif lanes := self.lanes(block):
+            lanes.load(x, place.sized(WORD_BYTES * COLUMNS))
         else:
-            self.part.load(x, source.sized(32))
+            self.asm.VMOVUPS(x, place.sized(WORD_BYTES * COLUMNS))
+
+    def lanes(self, block: int) -> Lanes | None:
+        """Those of a block that is not whole."""
+        return self.tail if block == self.spec.blocks - 1 else None
 
     def enter(self) -> None:
         """Places are the roots of the next trees."""
@@ -180,26 +210,35 @@ class WalkCode:
         if not spec.in_nodes:
             asm.MOV(self.steps, mem(asm.frame, 8 * VALUES))
         for walk in range(WALKS):
-            x = self.sums[walk if self.by_rows else 0]
+            sums = self.sums[walk if self.by_rows else 0]
             if spec.in_nodes:
+                (x,) = sums
                 getattr(asm, f"V{join}SS")(x.xmm, x.xmm, self.field(walk, CHILD_BYTES + 4))
                 continue
             asm.MOV(low32(self.word), self.field(walk, CHILD_BYTES + 4))
             asm.AND(self.word, WORD_BYTES * COLUMNS * (spec.leaves - 1))
-            getattr(asm, f"V{join}PS")(x, x, mem(self.steps, 0, index=self.word, size=WORD_BYTES * COLUMNS))
+            for block, x in enumerate(sums):
+                row = mem(self.steps, block * spec.block_bytes, index=self.word, size=WORD_BYTES * COLUMNS)
+                getattr(asm, f"V{join}PS")(x, x, row)
 
     def finish(self) -> None:
         asm, spec = self.asm, self.spec
         if spec.joins != "sum":
             asm.MOV(self.word, mem(asm.frame, 8 * BASE))
-            base = self.vector.registers.take("base")
-            self.load(base, mem(self.word, 0))
-            for x in self.sums:
-                asm.VADDPS(x, x, base)
+            base = self.vector.registers.take("base").ymm
+            for block in range(spec.blocks):
+                self.load(base, block)
+                for sums in self.sums:
+                    asm.VADDPS(sums[block], sums[block], base)
         asm.MOV(self.word, mem(asm.frame, 8 * DST))
-        for row, x in enumerate(self.sums):
-            at = mem(self.word, row * spec.dst_row_bytes)
-            if spec.in_nodes:
-                asm.VMOVSS(at.sized(4), x.xmm)
-            else:
-                self.part.store(at.sized(WORD_BYTES * COLUMNS), x)
+        for row, sums in enumerate(self.sums):
+            for block, x in enumerate(sums):
+                self.store(mem(self.word, row * spec.dst_row_bytes + WORD_BYTES * COLUMNS * block), x, block)
+
+    def store(self, place: Pointer, x: Register, block: int) -> None:
+        if self.spec.in_nodes:
+            self.asm.VMOVSS(place.sized(4), x.xmm)
+        elif lanes := self.lanes(block):
+            lanes.store(place.sized(WORD_BYTES * COLUMNS), x)
+        else:
+            self.asm.VMOVUPS(place.sized(WORD_BYTES * COLUMNS), x)

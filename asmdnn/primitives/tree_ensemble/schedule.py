@@ -1,15 +1,14 @@
 """The plan of a sum over trees: codes of rows, then walks, of eight rows at a time and of those that are left."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
 from asmdnn.generators.trees.codes import ARGUMENTS as CODES_ARGUMENTS
 from asmdnn.generators.trees.codes import WORD_BYTES, TreeCodesSpec
-from asmdnn.generators.trees.walk import ARGUMENTS, COLUMNS, WALKS, TreeWalkSpec
+from asmdnn.generators.trees.walk import ARGUMENTS, COLUMNS, WALKS, TreeWalkSpec, most_blocks
 from asmdnn.isa.lines import MAX_OFFSET
-from asmdnn.isa.vectors import NARROWEST
-from asmdnn.memory import MemoryDesc
+from asmdnn.isa.vectors import NARROWEST, f32_level
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.move_tuning import TreeTuning
 from asmdnn.planning.phase import MOST_CYCLES, Int64, Phase, records_of, views
@@ -37,12 +36,12 @@ def inside_of(desc: TreeEnsemble, attr: Attr, engine: Engine) -> Inside:
     assembly, tuning = Assembly(engine.tuning, engine.isa), engine.tuning.trees
     if desc.src.dims[0]:
         room = assembly.room(CODES, WORD_BYTES * desc.words * desc.src.dims[0])
-        assembly.add([codes_phase(desc, room, tuning), walks_phase(desc, tensors, room, tuning)])
-    whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",))
+        assembly.add([codes_phase(desc, room, tuning), walks_phase(desc, room, engine)])
+    whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("dst",))
     return Inside(whole, passed, engine.tuning, engine.isa)
 
 
-plans = as_passed_or_copied(NAME, inside_of, lambda _: NARROWEST)
+plans = as_passed_or_copied(NAME, inside_of, f32_level)
 
 
 def codes_phase(desc: TreeEnsemble, room: str, tuning: TreeTuning) -> Phase:
@@ -68,15 +67,15 @@ def codes_phase(desc: TreeEnsemble, room: str, tuning: TreeTuning) -> Phase:
     return Phase(specs, views(("src", room)), records, cycles.astype(np.int32))
 
 
-def walks_phase(desc: TreeEnsemble, tensors: Mapping[str, MemoryDesc], room: str, tuning: TreeTuning) -> Phase:
-    """Of every column, or of every eight, walks of eight rows and of single ones."""
+def walks_phase(desc: TreeEnsemble, room: str, engine: Engine) -> Phase:
+    """Of every column, or of as many as registers hold, walks of eight rows and of single ones."""
     names = (room, "nodes", "order", "values" if desc.values is not None else "", "base", "dst")
-    specs, pieces, costs = list[TreeWalkSpec](), [], []
-    for along, first, count in cuts(desc.src.dims[0]):
+    specs, pieces, costs, tuning = list[TreeWalkSpec](), [], [], engine.tuning.trees
+    for along, first, count in cuts(desc, engine):
         step = WALKS if along == "rows" else 1
         rows = first + step * np.arange(count)
-        for column, columns, (of_order, of_values) in blocks(desc):
-            spec = spec_of(desc, along, columns, tensors["dst"])
+        for column, columns, (of_order, of_values) in blocks(desc, along, engine):
+            spec = spec_of(desc, along, columns, engine)
             if spec not in specs:
                 specs.append(spec)
             places: dict[str, Int64 | int] = {
@@ -94,28 +93,36 @@ def walks_phase(desc: TreeEnsemble, tensors: Mapping[str, MemoryDesc], room: str
     return Phase(tuple(specs), views(names), np.concatenate(pieces), cycles)
 
 
-def cuts(rows: int) -> Iterator[tuple[str, int, int]]:
-    """(kind of kernel, first row, records)."""
-    whole, rest = divmod(rows, WALKS)
+def cuts(desc: TreeEnsemble, engine: Engine) -> Iterator[tuple[str, int, int]]:
+    """(kind of kernel, first row, records).
+
+    Eight rows in a tree share its nodes, and one row in eight trees has registers for more columns: it takes a third
+    longer, and less where the others would walk more often.
+    """
+    rows = desc.src.dims[0]
+    rounds = {along: len([*blocks(desc, along, engine)]) for along in ("rows", "trees")}
+    whole = rows // WALKS if rounds["rows"] <= rounds["trees"] else 0
     if whole:
         yield "rows", 0, whole
-    if rest:
-        yield "trees", whole * WALKS, rest
+    if rest := rows - WALKS * whole:
+        yield "trees", WALKS * whole, rest
 
 
-def blocks(desc: TreeEnsemble) -> Iterator[tuple[int, int, tuple[int, int]]]:
+def blocks(desc: TreeEnsemble, along: str, engine: Engine) -> Iterator[tuple[int, int, tuple[int, int]]]:
     """(column, how many at once, the offsets of their list of trees and of their values)."""
     if desc.values is None:
         for column in range(desc.columns):
             yield column, 1, (WORD_BYTES * desc.order.dims[1] * column, 0)
         return
-    for block, column in enumerate(range(0, desc.columns, COLUMNS)):
-        yield column, min(COLUMNS, desc.columns - column), (0, WORD_BYTES * COLUMNS * desc.values.dims[1] * block)
+    most = COLUMNS * most_blocks(f32_level(engine.isa), along)
+    for column in range(0, desc.columns, most):
+        yield column, min(most, desc.columns - column), (0, WORD_BYTES * desc.values.dims[1] * column)
 
 
-def spec_of(desc: TreeEnsemble, along: str, columns: int, dst: MemoryDesc) -> TreeWalkSpec:
+def spec_of(desc: TreeEnsemble, along: str, columns: int, engine: Engine) -> TreeWalkSpec:
+    isa = f32_level(engine.isa) if columns > COLUMNS * most_blocks(NARROWEST, along) else NARROWEST
     return TreeWalkSpec(
-        isa=NARROWEST, along=along, joins=desc.aggregate, columns=columns, in_nodes=desc.values is None,
+        isa=isa, along=along, joins=desc.aggregate, columns=columns, in_nodes=desc.values is None,
         words=desc.words, units=desc.units, trees=list_of(desc.trees),
-        leaves=1 if desc.values is None else desc.values.dims[1], dst_row_bytes=WORD_BYTES * dst.dims[1],
+        leaves=1 if desc.values is None else desc.values.dims[1], dst_row_bytes=WORD_BYTES * desc.columns,
     )  # fmt: skip

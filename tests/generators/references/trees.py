@@ -69,8 +69,8 @@ def walk_memory(spec: TreeWalkSpec, random: np.random.Generator) -> dict[str, Wo
     order = random.integers(0, 2, spec.trees) + 4 * random.integers(0, 1 << 29, spec.trees)
     order[0] = order[0] & -spec.trees  # all of them, the first one, too
     memory["order"].put(0, order.astype(np.uint32))
-    memory["values"].put(0, random.integers(-9, 9, VECTOR * spec.leaves).astype(np.float32))
-    memory["base"].put(0, random.integers(-9, 9, VECTOR).astype(np.float32))
+    memory["values"].put(0, random.integers(-9, 9, VECTOR * spec.leaves * blocks_of(spec)).astype(np.float32))
+    memory["base"].put(0, random.integers(-9, 9, spec.columns).astype(np.float32))
     return memory
 
 
@@ -103,7 +103,12 @@ def reached(spec: TreeWalkSpec, memory: dict[str, Words], place: int, steps: int
     if spec.in_nodes:
         return nodes.floats(8 * place + 20, 1)
     offset = nodes.word(8 * place + 20) & (ROW * (spec.leaves - 1))
-    return memory["values"].floats(offset, VECTOR)[: spec.columns]
+    rows = [memory["values"].floats(b * ROW * spec.leaves + offset, VECTOR) for b in range(blocks_of(spec))]
+    return np.concatenate(rows)[: spec.columns]
+
+
+def blocks_of(spec: TreeWalkSpec) -> int:
+    return -(-spec.columns // VECTOR)
 
 
 def codes_case(spec: TreeCodesSpec, random: np.random.Generator, _: bool) -> Case:
