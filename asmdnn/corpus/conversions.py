@@ -222,7 +222,7 @@ def quotient_specs() -> Iterator[QuotientSpec]:
     """One scale and several of src and dst, with and without a sum."""
     for src_step in (None, 0, 4):
         for dst_step in (0, 4):
-            for count in (1, 5):
+            for count in (1, 21):
                 yield QuotientSpec(isa=REORDER_ISA, count=count, src_step_bytes=src_step, dst_step_bytes=dst_step)
                 yield QuotientSpec(
                     isa=REORDER_ISA, count=count, src_step_bytes=src_step, dst_step_bytes=dst_step, sum=-0.5

@@ -45,7 +45,7 @@ class MoveTuning:
     unrolled_rows: int = 64  # of one element; of longer rows fewer
     permuted_units: int = 64  # vectors of a pixel in one kernel of a shuffle: more are too much code
     streaming_bytes: int = 16 << 20  # src and dst of a reorder so large go past the caches
-    division_cycles: int = 16  # for a scale that is divided by another one
+    division_cycles: int = 2  # for a scale that is divided by another one, eight at a time
     compensation_vectors: int = 64  # that a tap of a compensation adds, unrolled
     fewest_pixels: int = 8  # of a shuffle's kernel
     shuffle_moves: int = 64  # elements that one kernel of a shuffle moves one by one

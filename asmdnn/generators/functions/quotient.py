@@ -8,7 +8,7 @@ Its kernels multiply src with the former, and what dst holds with the latter.
 | scales     | f32[count]      | the result: src_scale / dst_scale; with a sum as many sum / dst_scale after |
 | dst_scales | f32[count or 1] | dst_step_bytes apart, 0 for one that all share |
 
-Needs AVX2, which every supported level has.
+Whole vectors come first, then single scales, as stores of a part of a vector are slow.
 """
 
 from struct import pack
@@ -17,7 +17,8 @@ from typing import ClassVar
 from asmdnn.exact import exact
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.move.conversion import exact_word
-from asmdnn.isa.assembler import Assembler, mem
+from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
@@ -62,25 +63,54 @@ class QuotientSpec:
         )
 
     def generate(self, asm: Assembler) -> None:
-        src, result, dst, left = (asm.gp.take(name) for name in (*ARGUMENTS, "scales left"))
-        x, one, total = asm.vectors(32, 16).take("quotient", 3)
-        for argument, pointer in ((SRC, src), (RESULT, result), (DST, dst)):
-            asm.MOV(pointer, mem(asm.frame, 8 * argument))
-        asm.VMOVSS(one.xmm, asm.const(pack("<f", 1.0), 4, size=4))
-        if self.sum:
-            asm.VMOVSS(total.xmm, asm.const(pack("<f", self.sum), 4, size=4))
-        asm.MOV(left, self.count)
-        with asm.loop(left, "scales"):
-            numerator = one
-            if self.src_step_bytes is not None:
-                numerator = x
-                asm.VMOVSS(x.xmm, mem(src, size=4))
-                asm.ADD(src, self.src_step_bytes)
-            asm.VDIVSS(x.xmm, numerator.xmm, mem(dst, size=4))
-            asm.VMOVSS(mem(result, size=4), x.xmm)
-            if self.sum:
-                asm.VDIVSS(x.xmm, total.xmm, mem(dst, size=4))
-                asm.VMOVSS(mem(result, self.count * F32_BYTES, size=4), x.xmm)
-            asm.ADD(result, F32_BYTES)
-            asm.ADD(dst, self.dst_step_bytes)
+        v = vector_of(self.isa, asm)
+        code = QuotientCode(self, asm, v.registers.take("quotient", 4))
+        whole, rest = divmod(self.count, v.lanes)
+        if whole:
+            with asm.repeated(whole, "vectors left", "vectors"):
+                code.some(v.lanes)
+        if rest:
+            with asm.repeated(rest, "scales left", "scales"):
+                code.some(1)
         asm.ret()
+
+
+class QuotientCode:
+    """The emission of a kernel: pointers to scales, which move over them."""
+
+    def __init__(self, spec: QuotientSpec, asm: Assembler, registers: list[Register]) -> None:
+        self.spec, self.asm = spec, asm
+        self.src, self.result, self.dst = (asm.gp.take(name) for name in ARGUMENTS)
+        self.x, self.divisor, self.one, self.total = registers
+        for argument, pointer in ((SRC, self.src), (RESULT, self.result), (DST, self.dst)):
+            asm.MOV(pointer, mem(asm.frame, 8 * argument))
+        asm.VBROADCASTSS(self.one, asm.const(pack("<f", 1.0), 4, size=4))
+        if spec.sum:
+            asm.VBROADCASTSS(self.total, asm.const(pack("<f", spec.sum), 4, size=4))
+
+    def some(self, lanes: int) -> None:
+        """The next scales, a vector or one."""
+        asm, spec, size = self.asm, self.spec, F32_BYTES * lanes
+        store = asm.VMOVSS if lanes == 1 else asm.VMOVUPS
+        divide = asm.VDIVSS if lanes == 1 else asm.VDIVPS
+        x, divisor, one, total = (r.xmm if lanes == 1 else r for r in (self.x, self.divisor, self.one, self.total))
+        self.load(divisor, self.dst, spec.dst_step_bytes, lanes)
+        numerator = one
+        if spec.src_step_bytes is not None:
+            numerator = x
+            self.load(x, self.src, spec.src_step_bytes, lanes)
+        divide(x, numerator, divisor)
+        store(mem(self.result, size=size), x)
+        if spec.sum:
+            divide(x, total, divisor)
+            store(mem(self.result, spec.count * F32_BYTES, size=size), x)
+        asm.ADD(self.result, size)
+
+    def load(self, x: Register, pointer: Register, step: int, lanes: int) -> None:
+        """One scale for each lane, or one for all."""
+        if not step or lanes == 1:
+            self.asm.VBROADCASTSS(x, mem(pointer, size=F32_BYTES))
+        else:
+            self.asm.VMOVUPS(x, mem(pointer, size=F32_BYTES * lanes))
+        if step:
+            self.asm.ADD(pointer, step * lanes)
