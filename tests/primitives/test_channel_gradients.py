@@ -117,11 +117,11 @@ def test_one_parameter_of_a_group_norm(isa: str) -> None:
 
 
 PRELU = [
-    ("acdb", (1, 19, 1, 1)),
-    ("abcd", (1, 1, 1, 1)),
-    ("aBcd8b", (1, 19, 1, 1)),
-    ("abcd", (3, 19, 4, 5)),
-    ("any", (1, 19, 1, 5)),
+    ("acdb", (1, 19, 1, 1), "one_pass"),
+    ("abcd", (1, 1, 1, 1), "one_pass"),
+    ("aBcd8b", (1, 19, 1, 1), "two_passes"),
+    ("abcd", (3, 19, 4, 5), "elements"),
+    ("any", (1, 19, 1, 5), "one_pass"),
 ]
 
 
@@ -136,10 +136,32 @@ def prelu(tag: str, of_weights: tuple[int, ...]) -> Any:
     return desc, {"src": x, "weights": w, "diff_dst": dy}, wanted
 
 
-@pytest.mark.parametrize(("tag", "of_weights"), PRELU, ids=str)
-def test_prelu(isa: str, tag: str, of_weights: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("tag", "of_weights", "way"), PRELU, ids=str)
+def test_prelu(isa: str, tag: str, of_weights: tuple[int, ...], way: str) -> None:
     pd = check(*prelu(tag, of_weights), isa, ROUND * 1024)
-    assert pd.implementation == f"prelu:{isa}"
+    assert pd.implementation == f"{way}:{isa}"
+
+
+@pytest.mark.isa("avx2")
+def test_every_way_of_prelu_is_right() -> None:
+    """Sums of what is read for diff_src, and sums before it: both answer where tensors lie alike."""
+    desc, arrays, wanted = prelu("acdb", (1, 19, 1, 1))
+    answers = dnn.implementations(desc, engine=dnn.Engine(isa="avx2", threads=1))
+    assert [x.implementation for x in answers if isinstance(x, dnn.PrimitiveDesc)] == [
+        "one_pass:avx2",
+        "two_passes:avx2",
+    ]
+    for pd in answers:
+        if isinstance(pd, dnn.PrimitiveDesc):
+            memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
+            for name, array in arrays.items():
+                memories[name].array[memories[name].desc.offsets()] = array
+            dnn.Primitive(pd).execute(**memories)
+            for name, result in wanted.items():
+                found = memories[name].array[memories[name].desc.offsets()]
+                np.testing.assert_allclose(found, result, atol=ROUND * 1024)
+        else:
+            assert pd.reason == "weights have other dims than those of src"
 
 
 @pytest.mark.parametrize("channels", [131, 200])

@@ -1,7 +1,8 @@
-"""The plan of backward PReLU: both gradients in one pass, or each by itself."""
+"""The plans of backward PReLU: both gradients in one pass, or each by itself."""
 
-from functools import partial
+from collections.abc import Mapping
 from math import prod
+from typing import NamedTuple
 
 from asmdnn.generators.functions.row_programs import prelu_program, same_program
 from asmdnn.isa.vectors import f32_level
@@ -12,43 +13,95 @@ from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.channel_gradients.description import PReLUBackward
 from asmdnn.primitives.channel_gradients.steps import PRODUCTS, GradientSteps, replaceable
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.records import replace
 from asmdnn.types import FLOAT_NAMES, f32
 
+ONE_PASS, TWO_PASSES, ELEMENTS = "one_pass", "two_passes", "elements"  # the implementations
 
-@implementation("prelu", f32_level)
-def plan_prelu(desc: PReLUBackward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a backward PReLU.  Raises Refused."""
+
+class PReLURequest(NamedTuple):
+    """images: src and both gradients of its dims; weights: these and their gradient."""
+
+    images: Mapping[str, MemoryDesc]
+    weights: Mapping[str, MemoryDesc]
+    engine: Engine
+
+    @property
+    def read(self) -> dict[str, MemoryDesc]:
+        return {name: self.images[name] for name in ("src", "diff_dst")}
+
+    @property
+    def factors(self) -> dict[str, MemoryDesc]:
+        return {"weights": self.weights["weights"]}
+
+    @property
+    def result(self) -> MemoryDesc:
+        return self.weights["diff_weights"]
+
+    def check_sums(self, are_wanted: bool) -> None:
+        """Raises Refused unless diff_weights are sums, or are not."""
+        if (self.result.dims != self.images["src"].dims) != are_wanted:
+            raise Refused(f"weights have {'the dims' if are_wanted else 'other dims than those'} of src")
+
+    def plan(self, way: str, steps: GradientSteps) -> Plan:
+        tensors = {**self.images, **self.weights}
+        name = f"{way}:{f32_level(self.engine.isa)}"
+        return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"), replaceable(self.images))
+
+
+def request_of(desc: PReLUBackward, attr: Attr, engine: Engine) -> PReLURequest:
+    """What is asked of a backward PReLU.  Raises Refused."""
     refuse_attr(attr, "a gradient")
     src = like(desc.diff_dst, desc.src)
     images = {"src": src, "diff_dst": like(src, desc.diff_dst), "diff_src": like(src, desc.diff_src)}
-    dense = partial(dense_like, src)
-    weights = {n: dense(t) if t.is_any else t for n in ("weights", "diff_weights") if (t := getattr(desc, n))}
-    tensors = {**images, **weights}
+    named = {"weights": desc.weights, "diff_weights": desc.diff_weights}
+    weights = {name: dense_like(src, tensor) if tensor.is_any else tensor for name, tensor in named.items()}
     for name in ("diff_src", "diff_weights"):
-        check_tensors(tensors, name, FLOAT_NAMES)
+        check_tensors({**images, **weights}, name, FLOAT_NAMES)
     if not prod(src.dims):
         raise Refused("src has no elements, of which there are no sums for diff_weights")
-    steps, result = GradientSteps(engine), tensors["diff_weights"]
-    read, weights = {name: images[name] for name in ("src", "diff_dst")}, {"weights": tensors["weights"]}
-    stored, own = ("diff_src", images["diff_src"]), dense(MemoryDesc(result.dims, f32, "any"))
-    both = Summed("preluback", prelu_program((0, 1)), read, weights, dst=own, results=(PRODUCTS,), stored=stored)
-    is_one_pass = result.dims != src.dims and both.source(read) is not None
-    if is_one_pass:
-        add_weights(steps, both, result)
-    elif result.dims != src.dims:
-        plain = of_type(row_major(result.dims, result), f32)
-        add_weights(steps, replace(both, program=prelu_program((1,)), others={}, stored=None, dst=plain), result)
-    else:
-        steps.apply(prelu_program((1,)), read, "diff_weights", result)
-    if not is_one_pass:
-        steps.apply(prelu_program((0,)), {**read, **weights}, *stored)
-    name = f"prelu:{f32_level(engine.isa)}"
-    return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"), replaceable(images))
+    return PReLURequest(images, weights, engine)
+
+
+def in_one_pass(request: PReLURequest) -> Plan:
+    """Sums of what is read for diff_src.  Raises Refused."""
+    request.check_sums(True)
+    images, dtype = request.images, MemoryDesc(request.result.dims, f32, "any")
+    steps, own = GradientSteps(request.engine), dense_like(images["src"], dtype)
+    both = Summed("preluback", prelu_program((0, 1)), request.read, request.factors, dst=own, results=(PRODUCTS,),
+                  stored=("diff_src", images["diff_src"]))  # fmt: skip
+    if both.source(request.read) is None:
+        raise Refused("src, its gradients and weights are not laid out alike")
+    add_weights(steps, both, request.result)
+    return request.plan(ONE_PASS, steps)
+
+
+def in_two_passes(request: PReLURequest) -> Plan:
+    """Sums, of copies where they do not lie alike, and then diff_src.  Raises Refused."""
+    request.check_sums(True)
+    steps, result = GradientSteps(request.engine), request.result
+    plain = of_type(row_major(result.dims, result), f32)
+    program = prelu_program((1,))
+    add_weights(steps, Summed("preluback", program, request.read, {}, dst=plain, results=(PRODUCTS,)), result)
+    add_diff_src(request, steps)
+    return request.plan(TWO_PASSES, steps)
+
+
+def element_by_element(request: PReLURequest) -> Plan:
+    """Where each element has a weight of its own.  Raises Refused."""
+    request.check_sums(False)
+    steps = GradientSteps(request.engine)
+    steps.apply(prelu_program((1,)), request.read, "diff_weights", request.result)
+    add_diff_src(request, steps)
+    return request.plan(ELEMENTS, steps)
+
+
+def add_diff_src(request: PReLURequest, steps: GradientSteps) -> None:
+    steps.apply(prelu_program((0,)), {**request.read, **request.factors}, "diff_src", request.images["diff_src"])
 
 
 def add_weights(steps: GradientSteps, summed: Summed, result: MemoryDesc) -> None:
@@ -58,3 +111,7 @@ def add_weights(steps: GradientSteps, summed: Summed, result: MemoryDesc) -> Non
         return
     add_sums(steps.assembly, summed)
     steps.apply(same_program(1), {PRODUCTS: steps.scratch(PRODUCTS, summed.dst)}, "diff_weights", result)
+
+
+WAYS = {ONE_PASS: in_one_pass, TWO_PASSES: in_two_passes, ELEMENTS: element_by_element}
+plan_prelu = implementations_of(request_of, WAYS, f32_level)

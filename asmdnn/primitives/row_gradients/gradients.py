@@ -21,30 +21,32 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation
+from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
 from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.primitives.row_gradients.description import LayerNormBackward, SoftmaxBackward
-from asmdnn.primitives.row_gradients.schedule import RowRequest, row_plan
+from asmdnn.primitives.row_gradients.schedule import WAYS, RowRequest, row_plan
 from asmdnn.primitives.shapes.formats import like, row_major
 from asmdnn.primitives.shapes.nests import as_row_of, without_last
-from asmdnn.types import f32
+from asmdnn.types import FLOAT_NAMES, f32
 
 FACTORS = "factors"  # scratch
 IMAGES = ("src", "diff_src", "diff_dst")
 
 
-@implementation("rows", f32_level)
-def plan_softmax(desc: SoftmaxBackward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a backward softmax.  Raises Refused."""
+def softmax_request(desc: SoftmaxBackward, attr: Attr, engine: Engine) -> RowRequest:
+    """What is asked of a backward softmax.  Raises Refused."""
     refuse_attr(attr, "a gradient")
     dst = like(desc.diff_dst, desc.dst)
     diff_dst, diff_src = like(dst, desc.diff_dst), like(dst, desc.diff_src)
     passed = {"dst": dst, "diff_src": diff_src, "diff_dst": diff_dst}
-    request = RowRequest("softmaxback", passed, {}, desc.axis, softmax_programs(desc.alg == "log"))
-    return row_plan(request, engine)
+    check_tensors(passed, "diff_src", FLOAT_NAMES)
+    return RowRequest("softmaxback", passed, {}, desc.axis, softmax_programs(desc.alg == "log"), engine)
+
+
+plan_softmax = implementations_of(softmax_request, WAYS, f32_level)
 
 
 @by_statistics("rows")
@@ -78,7 +80,8 @@ def of_rows(rms: bool, passed: Mapping[str, MemoryDesc], engine: Engine) -> Plan
     views = {name: as_row if name == "scale" else without_last for name in passed if name not in IMAGES}
     programs = norm_programs(src.dims[-1], not rms, "scale" in passed)
     what = "rmsnormback" if rms else "layernormback"
-    return row_plan(RowRequest(what, passed, views, src.ndims - 1, programs), engine)
+    check_tensors(passed, "diff_src", FLOAT_NAMES)
+    return row_plan(RowRequest(what, passed, views, src.ndims - 1, programs, engine))
 
 
 def of_given(passed: Mapping[str, MemoryDesc], engine: Engine) -> Plan:

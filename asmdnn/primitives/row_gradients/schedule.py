@@ -1,6 +1,6 @@
 """Plans for gradients that need sums over an axis: kernels for dense rows, or for lanes side by side."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from asmdnn.generators.functions.row_gradient import RowGradientSpec
 from asmdnn.generators.functions.row_programs import RowPrograms
@@ -13,14 +13,16 @@ from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.elementwise.schedule import operands_along, phases_of
+from asmdnn.primitives.reduction.along_axis import LANES, ROWS
+from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
-from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
 from asmdnn.records import dataclass
-from asmdnn.types import FLOAT_NAMES, f32
+from asmdnn.types import f32
 
 SRC, DST = range(2)
+OUTPUTS = ("diff_src",)
 View = Callable[[MemoryDesc], MemoryDesc | None]  # of a tensor as one of diff_src's rank; None if it cannot be
 
 
@@ -37,75 +39,103 @@ class RowRequest:
     views: Mapping[str, View]
     axis: int
     programs: RowPrograms
+    engine: Engine
 
 
-def row_plan(request: RowRequest, engine: Engine) -> Plan:
-    """The plan, between reorders of what kernels cannot read.  Raises Refused."""
-    isa, passed = f32_level(engine.isa), request.passed
-    check_tensors(passed, "diff_src", FLOAT_NAMES)
-    name = f"rows:{isa}"
-    if 0 in passed["diff_src"].dims:
-        return Assembly(engine.tuning, engine.isa).plan(name, passed, ("diff_src",))
+def row_plan(request: RowRequest) -> Plan:
+    """The first of the ways that takes the tensors.  Raises Refused."""
     last = Refused("")
-    for tensors in formats(request):
-        wide = {name: request.views.get(name, as_it_is)(tensor) for name, tensor in tensors.items()}
-        found = {name: tensor for name, tensor in wide.items() if tensor is not None}
-        if len(found) < len(wide):
-            continue
+    for way in WAYS.values():
         try:
-            calls = calls_of(request, found, narrowing_level(tensors["diff_src"].dtype.name, engine.isa), engine)
+            return way(request)
         except Refused as reason:
             last = reason
-            continue
-        costs = {spec: cost(spec) for spec, *_ in calls}
-        sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
-        phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
-        alike = (name for name, tensor in tensors.items() if tensor == tensors["diff_src"])
-        in_place = tuple(name for name in alike if name != "diff_src")
-        plan = Plan(name, phases, tensors, {}, {}, outputs=("diff_src",), in_place=in_place)
-        return between_reorders(plan, passed, engine.tuning, isa=isa)
     raise last
+
+
+def along_rows(request: RowRequest) -> Plan:
+    """Of rows that are dense.  Raises Refused."""
+    if 0 in request.passed["diff_src"].dims:
+        engine = request.engine
+        return Assembly(engine.tuning, engine.isa).plan(f"{ROWS}:{f32_level(engine.isa)}", request.passed, OUTPUTS)
+    return planned(request, ROWS, request.passed, calls_of_rows(request, request.passed))
+
+
+def across_lanes(request: RowRequest) -> Plan:
+    """Of lanes side by side.  Raises Refused."""
+    return planned(request, LANES, request.passed, calls_of_lanes(request, request.passed))
+
+
+def along_copied_rows(request: RowRequest) -> Plan:
+    """Of copies: all with the axis innermost, those of fewer dims dense.  Raises Refused."""
+    passed = request.passed
+    check_copied(lambda: calls_of_rows(request, passed), lambda: calls_of_lanes(request, passed))
+    model = with_last(passed["diff_src"], (request.axis,))
+    plain = {name: row_major(t.dims, t) for name, t in passed.items() if name in request.views}
+    tensors = {name: plain.get(name) or of_type(model, t.dtype) for name, t in passed.items()}
+    return planned(request, ROWS, tensors, calls_of_rows(request, tensors))
+
+
+WAYS = {ROWS: along_rows, LANES: across_lanes, f"{WORD}+{ROWS}": along_copied_rows}
+
+
+def planned(request: RowRequest, way: str, tensors: Mapping[str, MemoryDesc], calls: Calls[RowGradientSpec]) -> Plan:
+    """The plan of these calls, between reorders of what is passed otherwise."""
+    engine = request.engine
+    costs = {spec: cost(spec) for spec, *_ in calls}
+    sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
+    phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
+    alike = (name for name, tensor in tensors.items() if tensor == tensors["diff_src"])
+    in_place = tuple(name for name in alike if name != "diff_src")
+    plan = Plan(f"{way}:{f32_level(engine.isa)}", phases, tensors, {}, {}, outputs=OUTPUTS, in_place=in_place)
+    return between_reorders(plan, request.passed, engine.tuning, isa=f32_level(engine.isa))
 
 
 def as_it_is(tensor: MemoryDesc) -> MemoryDesc:
     return tensor
 
 
-def formats(request: RowRequest) -> Iterator[Mapping[str, MemoryDesc]]:
-    """The tensors as they are, then as copies: all with the axis innermost, those of fewer dims dense."""
-    passed = request.passed
-    yield passed
-    model = with_last(passed["diff_src"], (request.axis,))
-    plain = {name: row_major(t.dims, t) for name, t in passed.items() if name in request.views}
-    yield {name: plain.get(name) or of_type(model, t.dtype) for name, t in passed.items()}
+def level_of(request: RowRequest) -> str:
+    """Of the code that stores the result."""
+    return narrowing_level(request.passed["diff_src"].dtype.name, request.engine.isa)
 
 
-def calls_of(
-    request: RowRequest, tensors: Mapping[str, MemoryDesc], isa: str, engine: Engine
-) -> Calls[RowGradientSpec]:
-    """Of kernels along rows, or down lanes.  Raises Refused."""
-    nest = read_nest(tuple(tensors.values()), tensors["diff_src"].dims, (request.axis,), DST)
-    if nest.is_row:
-        axis = row_in(nest)
-        return [
-            (spec_of(request, tensors, isa, "rows", axis, some), box, outer)
-            for box, some, outer in row_calls(nest, axis.extent, engine.tuning.elementwise)
-        ]
-    return lane_calls(request, tensors, isa, engine, nest)
+def wide(request: RowRequest, tensors: Mapping[str, MemoryDesc]) -> Mapping[str, MemoryDesc]:
+    """All of diff_src's rank.  Raises Refused."""
+    found = {name: request.views.get(name, as_it_is)(tensor) for name, tensor in tensors.items()}
+    if blocked := [name for name, tensor in found.items() if tensor is None]:
+        raise Refused(f"{blocked[0]} is blocked, it must be plain")
+    return {name: tensor for name, tensor in found.items() if tensor is not None}
 
 
-def lane_calls(
-    request: RowRequest, tensors: Mapping[str, MemoryDesc], isa: str, engine: Engine, nest: Nest
-) -> Calls[RowGradientSpec]:
+def nest_of(request: RowRequest, tensors: Mapping[str, MemoryDesc]) -> Nest:
+    """Raises Refused."""
+    return read_nest(tuple(tensors.values()), tensors["diff_src"].dims, (request.axis,), DST)
+
+
+def calls_of_rows(request: RowRequest, tensors: Mapping[str, MemoryDesc]) -> Calls[RowGradientSpec]:
+    """Raises Refused."""
+    tensors, isa = wide(request, tensors), level_of(request)
+    nest = nest_of(request, tensors)
+    axis = row_in(nest)
+    return [
+        (spec_of(request, tensors, isa, ROWS, axis, some), box, outer)
+        for box, some, outer in row_calls(nest, axis.extent, request.engine.tuning.elementwise)
+    ]
+
+
+def calls_of_lanes(request: RowRequest, tensors: Mapping[str, MemoryDesc]) -> Calls[RowGradientSpec]:
     """Vectors of a dense loop, each summed along the axis.  Raises Refused."""
+    tensors, isa = wide(request, tensors), level_of(request)
+    nest = nest_of(request, tensors)
     lanes, axis = lanes_in(nest), nest.row
     if max(axis.strides) > MAX_STEP:
         raise Refused("neighbours along the axis are more than 2 GiB apart")
     vector = lanes_of(isa)
-    whole = max(1, engine.tuning.elementwise.record_elements // axis.extent // vector) * vector
+    whole = max(1, request.engine.tuning.elementwise.record_elements // axis.extent // vector) * vector
     return [
         (
-            spec_of(request, tensors, isa, "lanes", some, axis),
+            spec_of(request, tensors, isa, LANES, some, axis),
             box,
             tuple(loop for loop in box.loops if loop is not some),
         )
