@@ -22,6 +22,7 @@ TILE_ROWS: Final = 16
 TILE_ROW_BYTES: Final = 64
 TILE_GROUPS: Final = TILE_ROW_BYTES // GROUP_BYTES  # of k in a row of src; as many rows of weights
 TILE_COLUMNS: Final = TILE_ROW_BYTES // GROUP_BYTES
+MOST_ROWS: Final = 512  # of a call: 16 blocks
 BLOCK_TILES: Final = 2  # of rows and of columns in a block: four of sums leave four registers to src and weights
 
 Shape = tuple[int, int]  # rows, bytes of a row

@@ -16,7 +16,6 @@ two items.  k may lie in pieces, such as what a kernel covers of each row of an 
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.dot.amx_rows import Finish
@@ -28,8 +27,6 @@ from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROW_BYTES, TILE_ROWS, TileRegiste
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
-
-MOST_ROWS: Final = 512  # of a call: 16 blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,9 @@ and the configuration, which each call has once.
 
 from functools import lru_cache
 
-from asmdnn.generators.dot.amx import MOST_ROWS
 from asmdnn.isa.dot import dot_level
 from asmdnn.isa.lines import MAX_OFFSET
-from asmdnn.isa.tiles import BLOCK_TILES, TILE_COLUMNS, TILE_GROUPS, TILE_ROWS
+from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, TILE_COLUMNS, TILE_GROUPS, TILE_ROWS
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused

@@ -4,11 +4,12 @@ There is a kernel for each size of tiles, width of groups, range of k and number
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
-from asmdnn.generators.dot.amx import AmxTileSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
 from asmdnn.planning.phase import Int64
@@ -16,6 +17,9 @@ from asmdnn.primitives.products.amx import call_cycles
 from asmdnn.primitives.products.cut import Cut, DepthStep
 from asmdnn.primitives.products.matrices import Panels
 from asmdnn.types import f32
+
+if TYPE_CHECKING:
+    from asmdnn.generators.dot.amx import AmxTileSpec
 
 # For a range of k and a number of matrices: the kernel numbers and the cycles of a call, both int64[groups, sizes].
 TileCalls = Mapping[tuple[DepthStep, int], tuple[Int64, Int64]]
@@ -45,7 +49,7 @@ def calls_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]
     return spec_of, cycles
 
 
-def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> AmxTileSpec | MatmulTileSpec:
+def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> "AmxTileSpec | MatmulTileSpec":
     """The kernel of tiles of (rows, columns)."""
     p, block, (rows, columns) = cut.p, cut.block, tile
     assert isinstance(p.weights, Panels) or p.types.group == 1, "no tile reads plain rows of several elements of k"
@@ -84,7 +88,12 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> A
         dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
         operand_types=operand_types if set(operand_types) - {f32} else (),
     )
-    return AmxTileSpec(tile=shape) if cut.target.tiled else MatmulTileSpec(tile=shape)
+    if not cut.target.tiled:
+        return MatmulTileSpec(tile=shape)
+    with importing():
+        from asmdnn.generators.dot.amx import AmxTileSpec  # other levels do without
+
+    return AmxTileSpec(tile=shape)
 
 
 def item_steps(cut: Cut, items: int, bias: bool) -> Items:
