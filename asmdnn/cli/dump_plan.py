@@ -9,7 +9,7 @@ from asmdnn.bench.driver import AnyCase
 from asmdnn.corpus.families import corpus, matching
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.generators.contract import Spec
-from asmdnn.isa.levels import ANY_CPU, LEVELS, isa_of
+from asmdnn.isa.levels import ANY_CPU, isa_of
 from asmdnn.planning.phase import FLAGS
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.records import dataclass
@@ -32,10 +32,6 @@ def of_corpus(isa: str) -> Selection:
         return Selection(corpus(), [], "the corpus")
     level = isa_of(isa).name
     specs = tuple(spec for spec in corpus() if spec.isa in (level, ANY_CPU))
-    if all(spec.isa == ANY_CPU for spec in specs):
-        found = {spec.isa for spec in corpus()}
-        levels = ", ".join(level.name for level in LEVELS if level.name in found)
-        raise InvalidArguments(f"dump: --isa={isa}: no generator has kernels of its own for it; levels are {levels}")
     return Selection(specs, [], f"the corpus for {isa}")
 
 

@@ -58,6 +58,8 @@ def test_products_by_types_and_level(isa: str, types: str, name: str, level: str
         ("avx512_core_bf16", "--sdpa --dt=f32 1x12x128x64:1x12x64x128:1x12x128x64", "FMA"),
         ("avx512_core_vnni", "--matmul --dt=s8:s8:f32 --wtag=ab 16x256:256x256", "VPDPBUSD"),  # and sums of columns
         ("avx512_core_bf16", "--rnn --cfg=bf16 --alg=VANILLA_LSTM l1t8mb4sic64slc64dhc64dic64", "VDPBF16PS"),
+        ("avx512_core_amx", "--matmul --dt=f16 --attr-acc-mode=f16 128x256:256x256", "VFMADD231PH"),
+        ("avx512_core_amx", "--matmul --dt=f16 128x256:256x256", "FMA"),
         ("avx2", "--quantized --bits=4 1x256:256x256", "VPMADDUBSW+VPMADDWD"),
         ("avx2", "--softmax 64x512", "FMA"),
     ],

@@ -152,7 +152,6 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         (("--output=OUT", "--batch=resnet_51"), "--batch=resnet_51: no such file, and no problem set either"),
         (("--output=OUT", "--isa=pentium", PROBLEM), "isa 'pentium' is not one of avx2, "),
         (("--output=OUT", "--all-specs", "--isa=pentium"), "isa 'pentium' is not one of avx2, "),
-        (("--output=OUT", "--all-specs", "--isa=avx512_core_fp16"), "no generator has kernels of its own for it"),
         (("--output=OUT", "--all-specs", PROBLEM), f"dump: {PROBLEM} with --all-specs: that takes --isa, "),
         (("--output=OUT", "--all-specs", "--dir=FWD_I"), "dump: --dir=FWD_I with --all-specs"),
         (("--output=OUT", "--format=elf", PROBLEM), "dump: --format=elf: 'elf' is not one of bin, s, o, h"),

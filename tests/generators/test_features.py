@@ -15,6 +15,7 @@ CHARACTERISTIC = {
     "avx512_core": {"avx512f", "avx512bw"},
     "avx512_core_vnni": {"avx512f", "avx512_vnni"},
     "avx512_core_bf16": {"avx512f", "avx512_bf16"},
+    "avx512_core_fp16": {"avx512f", "avx512_fp16"},
     "avx512_core_amx": {"avx512f", "amx_tile", "amx_bf16", "amx_int8"},
 }  # of the levels that have kernels, what these need at least
 NAMES = {value: name.lower() for name, value in vars(CpuidFeature).items() if name.isupper()}

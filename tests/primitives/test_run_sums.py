@@ -9,6 +9,7 @@ import asmdnn as dnn
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
 from asmdnn.isa.dot import F16
 from asmdnn.isa.dot_runs import RUN_GROUPS
+from asmdnn.isa.levels import isa_of
 from asmdnn.types import AccumulationMode
 from tests.support.drawing import RANDOM
 from tests.support.plans import emulate_plan
@@ -21,7 +22,7 @@ Request = dnn.MatMul | dnn.InnerProductForward
 
 
 def engine(isa: str = LEVEL, **more: Any) -> dnn.Engine:
-    return dnn.Engine(isa=isa, threads=1, machine="sapphire_rapids", **more)
+    return dnn.Engine(isa=isa_of(isa).name, threads=1, machine="sapphire_rapids", **more)
 
 
 def product(sizes: tuple[int, int, int], dst: dnn.DataType = dnn.f16, weights: str = "any") -> dnn.MatMul:
@@ -118,7 +119,7 @@ def test_results(sizes: tuple[int, int, int], dst: dnn.DataType, weights: str) -
     pd = planned(product(sizes, dst, weights), "f16")
     assert sums_f16(pd)
     src, factors = drawn(m, k), drawn(k, n)
-    found, wanted = run(pd, src=src, weights=factors), np.float64(src) @ np.float64(factors)
+    found, wanted = run(pd, src=src, weights=factors), src.astype(np.float64) @ factors.astype(np.float64)
     assert (np.abs(found - wanted) <= bound(src, factors, dst)).all()
 
 
@@ -160,7 +161,7 @@ def test_small_integers_are_exact(sizes: tuple[int, int, int]) -> None:
     m, k, n = sizes
     src, factors = (RANDOM.integers(-3, 3, dims, endpoint=True).astype(np.float16) for dims in ((m, k), (k, n)))
     found = run(planned(product(sizes, dnn.f32), "f16"), src=src, weights=factors)
-    np.testing.assert_array_equal(found, np.float64(src) @ np.float64(factors))
+    np.testing.assert_array_equal(found, src.astype(np.float64) @ factors.astype(np.float64))
 
 
 def test_bias_and_post_ops_come_in_f32() -> None:
