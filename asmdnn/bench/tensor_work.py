@@ -16,6 +16,7 @@ import asmdnn as dnn
 from asmdnn.bench import chains, typed
 from asmdnn.bench.driver import Array, PeerSide, TensorData, Work
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.quantization import Quantity
 from asmdnn.bench.values import decoded, poison, random_values
 from asmdnn.bench.words import direction, option
 from asmdnn.errors import Unimplemented
@@ -49,8 +50,9 @@ LARGEST_OLD = 8  # of integers in a dst that is read
 
 class TensorWork(Work[TensorData]):
     """desc, attr: of the primitive.  descs: its tensors by name, results included.  quantities: scales and zero points
-    as arguments, flat.  bounds: of the numbers that sources are filled with; largest: of whole numbers to its size
-    instead, real ones where data are not exact.
+    as arguments, flat.  source_scales: of sources, by their names, as arrays that broadcast to them.  bounds: of the
+    numbers that sources are filled with; largest: of whole numbers to its size instead, real ones where data are not
+    exact.
 
     For oneDNN, function: what makes its primitive, between "dnnl_" and "_primitive_desc_create"; takes: what that is
     given before the attributes, tensors by their names; lacks: why there is none.  numbers: of tensors and of what is
@@ -62,6 +64,7 @@ class TensorWork(Work[TensorData]):
     attr: dnn.Attr = dnn.Attr()
     results: tuple[str, ...] = ("dst",)
     quantities: Mapping[str, Array] = NOTHING
+    source_scales: Mapping[str, Array] = NOTHING
     bounds: tuple[float, float] = (-1, 1)
     largest: int = 0
     function = ""
@@ -82,6 +85,12 @@ class TensorWork(Work[TensorData]):
         """Say that a result is to replace a source.  Raises Impossible."""
         typed.check_in_place(self.descs[source], self.descs[result])
         self.in_place = {result: source}
+
+    def take_scales(self, found: Mapping[str, Quantity]) -> dict[str, int]:
+        """Take scales of sources, by their names, as arguments; give their masks."""
+        self.source_scales = {name: scales.scales(self.descs[name].dims) for name, scales in found.items()}
+        self.quantities = {f"{name}_scales": values.ravel() for name, values in self.source_scales.items()}
+        return {name: scales.mask() for name, scales in found.items()}
 
     def sources(self, random: np.random.Generator, exact: bool) -> Mapping[str, Array]:
         """What the primitive reads, but for the tensors of its attributes."""

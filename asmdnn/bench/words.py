@@ -141,6 +141,24 @@ def each(parse: Callable[[str], str]) -> Callable[[str], str]:
     return lambda word: ":".join(map(parse, word.split(":")))
 
 
+def words_of(word: str, count: int) -> list[str]:
+    """What such a word says of each of so many tensors: those that it leaves out are as the last."""
+    found = word.split(":")
+    return (found + found[-1:] * count)[:count]
+
+
+def of_two(parse: Callable[[str], str], example: str) -> Callable[[str], str]:
+    """One word for two tensors, or one for each, of which `any` is that of the first: as short as it may be written."""
+
+    def words(word: str) -> str:
+        first, *more = map(parse, word.split(":"))
+        if len(more) > 1:
+            raise InvalidArguments(f"must be one word for both tensors, or one for each, such as {example}")
+        return first if not more or more[0] in ("any", first) else f"{first}:{more[0]}"
+
+    return words
+
+
 Strides = tuple[tuple[int, ...], ...]  # of each tensor, () where a tag says it
 
 

@@ -167,6 +167,18 @@ def test_what_only_onednn_has_is_named(words: str, lacks: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--lnorm --tag=ab:ba:ab 2x3", "--tag=ab:ba:ab: must be one word for both tensors, or one for each"),
+        ("--prelu --sdt=f32:f32:f32 2x3:1x3", "--sdt=f32:f32:f32: must be one word for both tensors, or one for each"),
+    ],
+)
+def test_two_tensors_have_two_words_at_most(words: str, said: str) -> None:
+    with pytest.raises(InvalidArguments, match=re.escape(said)):
+        cases(words)
+
+
+@pytest.mark.parametrize(
     ("problem", "dims"),
     [("ic4iw5", (2, 4, 5)), ("ic4ih5", (2, 4, 5, 5)), ("ic4id5", (2, 4, 5, 5, 5)), ("ic4ih3iw5", (2, 4, 3, 5)),
      ("ic4id9ih1iw2", (2, 4, 9, 1, 2)), ("mb3ic4", (3, 4))],

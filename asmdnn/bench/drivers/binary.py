@@ -15,7 +15,7 @@ from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.bench.words import DDT, DTAG, after, data_type, flag, one_of, option, tag
+from asmdnn.bench.words import DDT, DTAG, after, data_type, flag, one_of, option, tag, words_of
 from asmdnn.definitions.elementwise import BINARY, rounding_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
@@ -50,16 +50,14 @@ class BinaryWork(TensorWork):
             raise InvalidArguments(f"{case.problem}: {self.alg} takes {count} tensors")
         sources = [dims + (1,) * (ndims - len(dims)) for dims in tensors]
         result = tuple(max(sizes) if 0 not in sizes else 0 for sizes in zip(*sources, strict=True))
-        kinds, tags = ([*word.split(":"), word.split(":")[-1]][: len(names)] for word in (settings.sdt, settings.stag))
+        kinds, tags = (words_of(word, len(names)) for word in (settings.sdt, settings.stag))
         wanted = dict(zip(names, zip(tensors, kinds, tags, strict=True), strict=True))
         wanted["dst"] = (result, settings.ddt, tag_of_dst(settings))
         self.descs = {name: longer_desc(dims, ndims, kind, tag) for name, (dims, kind, tag) in wanted.items()}
         if settings.inplace:
             self.replaces("src0")
         scales = {SCALED[q.argument]: q for q in settings.scales}
-        self.scales = {name: q.scales(self.descs[name].dims) for name, q in scales.items()}
-        self.quantities = {f"{name}_scales": values.ravel() for name, values in self.scales.items()}
-        self.attr = settings.attr(result, scales={name: q.mask() for name, q in scales.items()})
+        self.attr = settings.attr(result, scales=self.take_scales(scales))
         self.peer_slack = chains.peer_slack(self.attr)
         self.desc = dnn.BinaryForward(cast(BinaryAlgorithm, self.alg), **self.descs)
         self.lacks = "" if self.alg in BINARY_NUMBERS else f"onednn: there is no operation {self.alg}"
@@ -77,14 +75,14 @@ class BinaryWork(TensorWork):
 
     def answer(self, data: TensorData) -> Answer:
         numbers = {name: self.real(data, name) for name in self.descs}
-        for name, scales in self.scales.items():  # rounded once, to f32, here as there
+        for name, scales in self.source_scales.items():  # rounded once, to f32, here as there
             scaled = decoded(data.arrays[name], self.descs[name].dtype).astype(np.float32) * scales
             numbers[name] = scaled.astype(np.float64)
         if self.alg == SELECT:
             values = np.where(numbers["src2"] != 0, numbers["src0"], numbers["src1"])
         else:
             values = BINARY[self.alg](numbers["src0"], numbers["src1"]).astype(np.float64)
-        rounds = self.alg == "div" or (bool(self.scales) and self.alg not in EXACT)
+        rounds = self.alg == "div" or (bool(self.source_scales) and self.alg not in EXACT)
         return self.judged(data, values, rounding_error(values) if rounds else 0.0)
 
 

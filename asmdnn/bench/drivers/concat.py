@@ -10,7 +10,7 @@ from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values, rounded
-from asmdnn.bench.words import DTAG, TAGS, Settings, axis, data_type, option
+from asmdnn.bench.words import DTAG, TAGS, Settings, axis, data_type, option, words_of
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -36,9 +36,7 @@ class ConcatWork(TensorWork):
 
     def __init__(self, case: Case[ConcatSettings, DimsProblem]) -> None:
         settings, problem = case.settings, case.problem
-        tags = settings.stag.split(":")
-        tags += tags[-1:] * (len(problem.tensors) - len(tags))
-        sources = zip(problem.tensors, tags, strict=False)
+        sources = zip(problem.tensors, words_of(settings.stag, len(problem.tensors)), strict=True)
         srcs = tuple(desc_of(dims, settings.sdt, each) for dims, each in sources)
         dims, at = list(problem.dims), settings.axis % len(problem.dims)
         dims[at] = sum(each[at] for each in problem.tensors)
@@ -47,9 +45,7 @@ class ConcatWork(TensorWork):
         found = {q.argument.removeprefix("m"): q for q in settings.scales}
         for name in found.keys() - self.descs.keys():
             raise InvalidArguments(f"{problem}: --attr-scales has m{name}, there are {len(srcs)} sources")
-        self.scales = {name: q.scales(self.descs[name].dims) for name, q in found.items()}
-        self.quantities = {f"{name}_scales": values.ravel() for name, values in self.scales.items()}
-        self.attr = dnn.Attr(scales={name: q.mask() for name, q in found.items()})
+        self.attr = dnn.Attr(scales=self.take_scales(found))
         self.descs |= {"dst": dst}
         self.desc = self.concat = dnn.Concat(srcs, dst, settings.axis)
         self.takes = "dst", len(srcs), self.concat.axis, [f"src{k}" for k in range(len(srcs))]
@@ -65,7 +61,7 @@ class ConcatWork(TensorWork):
 
     def answer(self, data: TensorData) -> Answer:
         parts = {name: self.real(data, name) for name in self.descs if name != "dst"}
-        for name, scales in self.scales.items():
+        for name, scales in self.source_scales.items():
             parts[name] = rounded(parts[name].astype(np.float32) * scales, self.concat.dst.dtype)
         return Answer(np.concatenate([*parts.values()], self.concat.axis), 0.0, "numpy")
 

@@ -12,10 +12,11 @@ from asmdnn.bench.norm_gradients import NormGradientWork
 from asmdnn.bench.norms import NormSettings, NormWork, norm_options
 from asmdnn.bench.tensor_work import PROP_KINDS
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import data_type, option, tag
+from asmdnn.bench.words import data_type, of_two, option, tag, words_of
 from asmdnn.definitions.normalization import inverse_deviation, moments, rows_error, statistics_error
 from asmdnn.definitions.rounding import as_f32
 from asmdnn.records import dataclass
+from asmdnn.types import FLOAT_NAMES
 
 EPSILON = 1e-5
 STATISTICS_ULPS = 8
@@ -78,33 +79,17 @@ class LnormGradientWork(NormGradientWork):
         return ["shift"] if "diff_shift" in self.results else []
 
 
-def _descs(case: LnormCase) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
+def _descs(case: LnormCase) -> list[dnn.MemoryDesc]:
     """Of src and dst."""
-    settings, dims = case.settings, case.problem.dims
-    source, _, target = settings.tag.partition(":")
-    read, _, written = settings.dt.partition(":")
-    return (
-        desc_of(dims, read, source),
-        desc_of(dims, written or read, source if target in ("", "any") else target),
-    )
-
-
-def _tags(word: str) -> str:
-    """That of both, or SRC:DST; `any` of dst is that of src."""
-    source, _, target = word.partition(":")
-    return tag(source) + (f":{tag(target)}" if target not in ("", "any") else "")
-
-
-def _types(word: str) -> str:
-    """That of both, or SRC:DST."""
-    names = [data_type("f32", "bf16", "f16")(name) for name in word.split(":", 1)]
-    return names[0] if len({*names}) == 1 else ":".join(names)
+    settings = case.settings
+    ends = zip(words_of(settings.dt, 2), words_of(settings.tag, 2), strict=True)
+    return [desc_of(case.problem.dims, kind, layout) for kind, layout in ends]
 
 
 LAYOUTS = {
-    "dt": option(_types, "data types of src and dst: f32 (default), bf16, f16, bf16:f32, ..."),
+    "dt": option(of_two(data_type(*FLOAT_NAMES), "bf16:f32"), "data types of src and dst: f32 (default), bf16, f16"),
     "ss_dt": option(data_type("f32"), "data type of scale and shift: f32"),
-    "tag": option(_tags, "layouts of src and dst: abx (default), axb, abx:axb, ..."),
+    "tag": option(of_two(tag, "abx:axb"), "layouts of src and dst: abx (default), axb, abx:axb, ..."),
     "stat_tag": option(tag, "layout of mean and variance: abx (default), axb, ..."),
 }
 DRIVER = Driver(

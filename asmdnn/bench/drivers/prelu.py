@@ -10,11 +10,10 @@ from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import INPLACE, data_type, direction, option, tag
+from asmdnn.bench.words import INPLACE, data_type, direction, of_two, option, tag, words_of
 from asmdnn.definitions.elementwise import prelu, prelu_gradient
 from asmdnn.definitions.normalization import sum_roundings
 from asmdnn.definitions.rounding import UNIT, gamma
-from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
 
@@ -75,28 +74,11 @@ class PreluGradientWork(GradientWork):
 def _descs(case: PreluCase) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
     """Of src and of weights."""
     settings, (src, weights) = case.settings, case.problem.tensors
-    kind, of_weights = (settings.sdt.split(":") * 2)[:2]
-    layout, weights_layout = (settings.stag.split(":") * 2)[:2]
+    (kind, of_weights), (layout, weights_layout) = words_of(settings.sdt, 2), words_of(settings.stag, 2)
     slopes = desc_of(weights, of_weights, weights_layout)
     if slopes.padded_dims != weights:  # blocks of few channels
         slopes = desc_of(weights, of_weights, "abx")
     return desc_of(src, kind, layout), slopes
-
-
-def _types(word: str) -> str:
-    """Of src and weights, one where they are the same."""
-    names = list(map(data_type(), word.split(":")))
-    if len(names) > 2:
-        raise InvalidArguments("must be the types of src and weights, such as f32 or u8:f32")
-    return ":".join(dict.fromkeys(names))
-
-
-def _tags(word: str) -> str:
-    """Of all tensors, or of src and weights, of which `any` is src's."""
-    layout, *more = map(tag, word.split(":"))
-    if len(more) > 1:
-        raise InvalidArguments("must be the layout of all tensors, or of src and of weights, such as axb:abx")
-    return layout if not more or more[0] in ("any", layout) else f"{layout}:{more[0]}"
 
 
 DRIVER = Driver(
@@ -105,8 +87,8 @@ DRIVER = Driver(
     {
         "dir": option(direction(*PROP_KINDS, "BWD_DW"),
                       "FWD_D training (default), FWD_I inference, BWD_DW both gradients"),
-        "sdt": option(_types, "data types of src, which is dst's, and weights: f32 (default), u8:f32"),
-        "stag": option(_tags, "layouts: abx (default), axb, aBx16b, ..., or of src and weights, axb:abx"),
+        "sdt": option(of_two(data_type(), "u8:f32"), "types of src and dst, and of weights: f32 (default), u8:f32"),
+        "stag": option(of_two(tag, "axb:abx"), "layouts: abx (default), axb, ..., or of src and weights, axb:abx"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "inplace": INPLACE,
     },
