@@ -64,7 +64,7 @@ def call_of(desc: Gather, tensors: dict[str, MemoryDesc], cut: tuple[Box, Loop, 
     if max(distance, dst_step, index_step) > MAX_OFFSET:
         raise Refused("rows are 2 GiB or more apart")
     spec = GatherSpec(
-        isa=NARROWEST,
+        isa=NARROWEST,  # zmm: rows of 64 to 4000 bytes 0.89 to 1.03x on a Zen 4, median 0.99
         count=rows.extent,
         limit=desc.limit,
         row_bytes=row_bytes,

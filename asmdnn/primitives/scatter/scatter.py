@@ -129,7 +129,7 @@ def calls_of(rows: ScatterSizes, engine: Engine) -> Iterator[Call]:
     for piece, some in cut_loop(Box(rows.starts, (tables, row)), row, most):
         piece_bytes = some.extent * rows.element_bytes
         spec = ScatterSpec(
-            isa=NARROWEST,
+            isa=NARROWEST,  # zmm: rows of 64 to 4096 bytes 0.84 to 1.10x on a Zen 4, median 1.01
             count=rows.count,
             limit=rows.limit,
             row_bytes=piece_bytes,
