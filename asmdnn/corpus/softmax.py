@@ -86,17 +86,14 @@ def counted(isa: str) -> Iterator[CountedSoftmaxSpec]:
 
 
 def counted_long(isa: str) -> Iterator[CountedLongSoftmaxSpec]:
-    """No whole round and several, one vector after them and as many as a round has, whole ones and parts; a mask of one
-    row for all, and one of a row for each."""
+    """No whole round and several, one vector after them and as many as a round has, whole ones and parts."""
     lanes = LANES[isa]
     held, together = rows_held(isa, 1), VECTORS[isa].count // REGISTERS_OF_VECTOR
-    scale, mask = chains(elements=0)[0][0], BinaryOp("add", Operand(2, 0, 0, False))
     for elements in (held * lanes + 1, (held + together) * lanes, (held + 3) * lanes - 2):
         row_bytes = 4 * lanes * (-(-elements // lanes) + 1)
-        own = BinaryOp("add", Operand(2, 4 * elements, 0, False))
-        for count, before in ((1, (scale,)), (3, (scale, mask)), (2, (own,))):
+        for rows, before in ((1, chains(elements)[0][:1]), (3, ())):
             yield CountedLongSoftmaxSpec(
-                isa=isa, rows=count, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes, before=before
+                isa=isa, rows=rows, elements=elements, src_row_bytes=row_bytes, dst_row_bytes=row_bytes, before=before
             )
 
 

@@ -4,9 +4,8 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32[rows, elements] | rows src_row_bytes apart, elements dense |
+| src     | f32[rows, elements] | rows src_row_bytes apart, elements dense; whole vectors are read |
 | dst     | f32[rows, elements] | rows dst_row_bytes apart; maybe src; after the elements zeros, to whole vectors |
-| 2, 3 .. | f32[rows, elements] | operands of before, each laid out as its Operand says |
 | words   | int64[5] | elements of the last vector; bytes of whole rounds; rows; bytes from row to row of src, dst |
 
 Registers do not hold such rows: they are walked as in softmax.py, whose sums are in the same order.  A round is as many
@@ -16,10 +15,10 @@ vectors as registers take at a time; one kernel serves all numbers of elements t
 from collections.abc import Callable
 
 from asmdnn.generators.contract import Footprint, KernelWords, Range
-from asmdnn.generators.functions.chain import names_of_operands
-from asmdnn.generators.functions.rows import F32_TYPES, Vectors, Walk, rows_touched
+from asmdnn.generators.functions.chain import operands_of
+from asmdnn.generators.functions.rows import F32_TYPES, Vectors, Walk
 from asmdnn.generators.functions.softmax_code import REGISTERS_OF_VECTOR, SoftmaxOfLongRows, rows_held
-from asmdnn.generators.functions.softmax_shape import DST, SoftmaxShape
+from asmdnn.generators.functions.softmax_shape import SoftmaxShape
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.counted import SomeLanes
 from asmdnn.isa.vector import Lanes, Vector
@@ -28,8 +27,8 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import F32_BYTES
 
 WORD_BYTES = 8
+WORDS = 2  # the argument
 LAST, ROUNDS, ROWS, SRC_ROW, DST_ROW = range(5)  # words
-SEVERAL = 2  # rows, so that pointers move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +41,7 @@ class CountedLongSoftmaxSpec(SoftmaxShape):
 
     @property
     def frame(self) -> tuple[str, ...]:
-        return ("src", "dst", *names_of_operands(self.before), "words")
+        return ("src", "dst", "words")
 
     @property
     def together(self) -> int:
@@ -62,7 +61,7 @@ class CountedLongSoftmaxSpec(SoftmaxShape):
     @property
     def code_spec(self) -> "CountedLongSoftmaxSpec":
         """What the bytes depend on: the same without the numbers."""
-        return replace(self, rows=SEVERAL, elements=self.left * lanes_of(self.isa), src_row_bytes=0, dst_row_bytes=0)
+        return replace(self, rows=1, elements=self.left * lanes_of(self.isa), src_row_bytes=0, dst_row_bytes=0)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -72,11 +71,10 @@ class CountedLongSoftmaxSpec(SoftmaxShape):
         return last, F32_BYTES * lanes * (self.vectors - self.left), self.rows, self.src_row_bytes, self.dst_row_bytes
 
     def footprint(self) -> Footprint:
-        """All rows, the last vector of dst whole, and the numbers."""
-        found, at = self.touched(rereads=True), self.frame.index("words")
-        whole = rows_touched(DST, self.rows, self.dst_row_bytes, self.vectors * lanes_of(self.isa))
-        words = Range(at, 0, WORD_BYTES * len(self.numbers))
-        return replace(found, reads=(*found.reads, words), writes=whole, words=KernelWords(at, self.numbers))
+        """Whole vectors of all rows, and the numbers."""
+        whole = replace(self, elements=self.vectors * lanes_of(self.isa)).touched(rereads=True)
+        words = Range(WORDS, 0, WORD_BYTES * len(self.numbers))
+        return replace(whole, reads=(*whole.reads, words), words=KernelWords(WORDS, self.numbers))
 
     def generate(self, asm: Assembler) -> None:
         CountedLongRows(self.code_spec, vector_of(self.isa, asm)).all_rows()
@@ -86,14 +84,13 @@ class CountedLongSoftmaxSpec(SoftmaxShape):
 def is_countable(shape: SoftmaxShape) -> bool:
     """Whether such a softmax is one of long rows, which can be counted."""
     plain = shape.types == F32_TYPES and not shape.after and not shape.log and shape.logsumexp is None
-    return plain and not rows_held(shape.isa, shape.elements)
+    return plain and not operands_of(shape.before) and not rows_held(shape.isa, shape.elements)
 
 
 class CountedLongRows(SoftmaxOfLongRows):
     """The emission: all numbers are words."""
 
     def __init__(self, spec: CountedLongSoftmaxSpec, v: Vector) -> None:
-        self.words = spec.frame.index("words")
         super().__init__(spec, v, prefetches=False)
         with v.asm.gp.taken("numbers") as numbers:
             last = WholeLast(v, v.lanes_said(self.word(numbers, LAST)))
@@ -101,7 +98,7 @@ class CountedLongRows(SoftmaxOfLongRows):
 
     def word(self, register: Register, number: int) -> Pointer:
         """A word, through a pointer that the register has then."""
-        self.v.asm.MOV(register, mem(self.v.asm.frame, WORD_BYTES * self.words))
+        self.v.asm.MOV(register, mem(self.v.asm.frame, WORD_BYTES * WORDS))
         return mem(register, WORD_BYTES * number, size=WORD_BYTES)
 
     def load_rounds(self, register: Register) -> None:
@@ -111,12 +108,10 @@ class CountedLongRows(SoftmaxOfLongRows):
         asm = self.v.asm
         asm.MOV(self.left, self.word(self.left, ROWS))
         with asm.loop(self.left, "rows"):
-            self.operands.forget()
             self.some(1)
             for pointer, number in ((self.src, SRC_ROW), (self.dst, DST_ROW)):
                 with asm.gp.taken("row") as row:
                     asm.ADD(pointer, self.word(row, number))
-            self.operands.next_row()
 
 
 class CountedWalk(Walk):
@@ -144,14 +139,14 @@ class CountedWalk(Walk):
 
 
 class WholeLast(Lanes):
-    """The last vector of a row, which dst has room for: loads leave out what is after the row, stores do not, as masked
-    stores are slow (microcode on Zen)."""
+    """The last vector of a row, which src and dst have room for: masked stores are slow (microcode on Zen), and nothing
+    proves what a mask leaves out that is known when the code runs."""
 
     def __init__(self, v: Vector, said: SomeLanes) -> None:
         self.v, self.said = v, said
 
     def load(self, dst: Register, src: Pointer) -> None:
-        self.said.load(dst, src)
+        self.v.load(dst, src)
 
     def store(self, dst: Pointer, src: Register) -> None:
         self.v.store(dst, src)

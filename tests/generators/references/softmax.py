@@ -41,8 +41,7 @@ def softmax_case(
         memory["dst"].store(r * spec.dst_row_bytes, row)
         if isinstance(spec, CountedSoftmaxSpec | CountedLongSoftmaxSpec):
             rest = spec.vectors * lanes_of(spec.isa) - spec.elements
-            if isinstance(spec, CountedSoftmaxSpec):
-                memory["src"].load(r * spec.src_row_bytes + 4 * spec.elements, rest)
+            memory["src"].load(r * spec.src_row_bytes + 4 * spec.elements, rest)
             memory["dst"].store(r * spec.dst_row_bytes + 4 * spec.elements, np.zeros(rest))
     bounds, left = dict[str, float](), spec.logsumexp
     if left is not None:
