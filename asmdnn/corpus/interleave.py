@@ -1,10 +1,13 @@
-"""The specs of two and of four rows that are interleaved."""
+"""The specs of two and of four rows that are interleaved, and of three planes and their pixels."""
 
 from collections.abc import Iterator
 from itertools import product
 
 from asmdnn.corpus.conv import of_levels
+from asmdnn.corpus.copies import REORDER_ISA
+from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.interleave import ROWS, InterleaveSpec
+from asmdnn.generators.move.triples import PLANES, ROUNDED, TriplesDeinterleaveSpec, TriplesInterleaveSpec, fewest
 from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.vectors import lanes_of
 
@@ -43,4 +46,20 @@ def interleave(
     )
 
 
-FAMILIES = of_levels("interleave", rows=rows_mixed)
+def triples() -> Iterator[TriplesInterleaveSpec | TriplesDeinterleaveSpec]:
+    """Every conversion; one group of pixels, with one more, the loop with one less; planes that touch and lie apart."""
+    for conversion in (*(Conversion(bits, bits) for bits in ("b8", "b16")), *ROUNDED):
+        (src, dst), least = conversion.sizes, fewest(conversion)
+        for i, pixels in enumerate((least, least + 1, 4 * least - 1, 6 * least)):
+            apart = pixels + 5 * (i % 2)
+            yield TriplesInterleaveSpec(
+                isa=REORDER_ISA, conversion=conversion, rows=PLANES, columns=pixels, src_steps=(src * apart, src),
+                dst_steps=(dst, PLANES * dst),
+            )  # fmt: skip
+            yield TriplesDeinterleaveSpec(
+                isa=REORDER_ISA, conversion=conversion, rows=pixels, columns=PLANES, src_steps=(PLANES * src, src),
+                dst_steps=(dst, dst * apart),
+            )  # fmt: skip
+
+
+FAMILIES = of_levels("interleave", rows=rows_mixed) | {f"triples-{REORDER_ISA}": triples}

@@ -19,6 +19,7 @@ from asmdnn.generators.move.shuffle_elements import ElementsSpec
 from asmdnn.generators.move.spread import SpreadSpec
 from asmdnn.generators.move.transpose import TransposeSpec
 from asmdnn.generators.move.transpose_tiles import MOVED_BYTES
+from asmdnn.generators.move.triples import TriplesBlock
 from asmdnn.primitives.reorder.block_kernels import WIDE_COLUMNS
 
 WIDE = dnn.Engine(isa="avx512_core", threads=1, machine="skylake_sp")
@@ -37,7 +38,7 @@ ONCE = "runs once: scales are divided, weights summed when they are packed"
 
 def reason(spec: KernelSpec) -> str:
     """Why a kernel stays with ymm registers."""
-    if isinstance(spec, ConvertInterleaveSpec | ConvertDeinterleaveSpec | SpreadSpec):
+    if isinstance(spec, ConvertInterleaveSpec | ConvertDeinterleaveSpec | SpreadSpec | TriplesBlock):
         return PIXELS
     if isinstance(spec, QuotientSpec | CompensationSpec):
         return ONCE

@@ -12,6 +12,7 @@ from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.spread import SpreadSpec
 from asmdnn.generators.move.transpose import TransposeSpec
+from asmdnn.generators.move.triples import TriplesDeinterleaveSpec, TriplesInterleaveSpec
 from tests.primitives.raw import bits_of, fill
 from tests.primitives.reorder_case import TYPES, check_copy, prepared, random_bits, run
 from tests.primitives.test_reorder_quantized import attr_of, check, some
@@ -70,9 +71,10 @@ def test_kernels() -> None:
     to, back = (("nchw", "nhwc"), ("nhwc", "nchw"))
     for channels in (2, 3, 4):
         assert kinds(*images(channels, 9, 9, ("f32", "u8"), to)) == {ConvertInterleaveSpec}
-        assert kinds(*images(channels, 9, 9, ("s8", "bf16"), back)) == {ConvertDeinterleaveSpec}
-        copied = ConvertInterleaveSpec if channels == 3 else InterleaveSpec
+        assert kinds(*images(channels, 9, 9, ("s8", "f32"), back)) == {ConvertDeinterleaveSpec}
+        copied = TriplesInterleaveSpec if channels == 3 else InterleaveSpec
         assert kinds(*images(channels, 9, 9, ("s8", "s8"), to)) == {copied}
+    assert kinds(*images(3, 4, 7, ("s8", "s8"), to)) == {ConvertInterleaveSpec}  # less than a register of each plane
     assert ConvertInterleaveSpec not in kinds(*images(5, 9, 9, ("f32", "u8"), to))
     assert ConvertInterleaveSpec not in kinds(*images(3, 9, 9, ("f32", "u8"), to), dnn.Attr(dnn.Sum(0.5)))
 
@@ -134,6 +136,48 @@ def test_pixels_that_are_not_spread() -> None:
     others = dnn.MemoryDesc((2, 4, 5, 7), dnn.u8, "nhwc").submemory(dims, (0, 0, 0, 0))
     assert kinds(whole, others) == {RowsSpec}
     assert kinds(whole, dnn.MemoryDesc(dims, dnn.u8, "aBcd32b")) == {RowsSpec}
+
+
+PLAIN = [("u8", "u8"), ("s8", "s8"), ("bf16", "bf16"), ("f16", "f16")]
+ROUNDED = [("f32", "bf16"), ("u8", "bf16"), ("s8", "bf16")]
+
+
+@pytest.mark.parametrize("dtypes", [*PLAIN, *ROUNDED], ids="-".join)
+def test_kernels_of_three_planes(dtypes: tuple[str, str]) -> None:
+    """One call, and one kernel, for an image of a size that no register divides."""
+    for tags, kind in (
+        (("nchw", "nhwc"), TriplesInterleaveSpec),
+        (("nhwc", "nchw"), TriplesDeinterleaveSpec),
+    ):
+        for width in (32, 33, 70):
+            assert kinds(*images(3, 1, width, dtypes, tags)) == {kind}
+    assert TriplesInterleaveSpec not in kinds(*images(3, 9, 9, dtypes, ("nchw", "nhwc")), dnn.Attr([dnn.Sum(0.5)]))
+    assert TriplesInterleaveSpec not in kinds(*images(3, 9, 9, dtypes, ("nchw", "nhwc")), dnn.Attr(scales={"src": 0}))
+    assert not {TriplesInterleaveSpec, TriplesDeinterleaveSpec} & kinds(*images(4, 9, 9, dtypes, ("nhwc", "nchw")))
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtypes", PLAIN, ids="-".join)
+def test_every_bit_of_three_planes_stays(dtypes: tuple[str, str]) -> None:
+    """Next to pages that nobody may touch, on either side."""
+    for size in range(1, 71):
+        for tags in (("nchw", "nhwc"), ("nhwc", "nchw")):
+            check_copy(*images(3, 1, size, dtypes, tags), threads=1 + size % 2, at_end=size % 3 == 0)
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("dtypes", ROUNDED, ids="-".join)
+def test_three_planes_become_bf16(dtypes: tuple[str, str]) -> None:
+    """As by rows: bits that a reorder without a change of order gives, of NaN and denormals, too."""
+    for size in (15, 16, 17, 31, 33, 48, 70):
+        for tags in (("nchw", "nhwc"), ("nhwc", "nchw")):
+            src, dst = images(3, 1, size, dtypes, tags)
+            memory = dnn.Memory(src)
+            fill(memory, random_bits(src))
+            rows = dnn.reorder(memory, dnn.MemoryDesc(src.dims, dst.dtype, tags[0]))
+            found = dnn.reorder(memory, dst)
+            assert np.array_equal(bits_of(found), bits_of(dnn.reorder(rows, dst)))
+            run(prepared(dnn.Reorder(src, dst)), some(src.dtype, src.dims, 1), at_end=size % 2 == 0)
 
 
 WEIGHTS = [

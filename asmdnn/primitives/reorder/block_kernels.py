@@ -16,6 +16,14 @@ from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.spread import SpreadSpec
 from asmdnn.generators.move.transpose import TransposeSpec
+from asmdnn.generators.move.triples import (
+    PLANES,
+    TriplesBlock,
+    TriplesDeinterleaveSpec,
+    TriplesInterleaveSpec,
+    fewest,
+    moves_triples,
+)
 from asmdnn.generators.move.words import WIDENED, WordsSpec
 from asmdnn.isa.elements import element_of, narrowing_level
 from asmdnn.isa.lines import lines_that_stay
@@ -34,7 +42,8 @@ BYTES = Conversion("u8", "u8")  # each stays what it is, on its way through f32
 
 Copy = TypeVar("Copy", RowsSpec, TransposeSpec)
 Counted = TypeVar("Counted", RowsSpec, TransposeSpec, ConvertTransposeSpec, InterleaveSpec)
-Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
+Triples = TriplesInterleaveSpec | TriplesDeinterleaveSpec
+Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec | Triples
 Copies = RowsSpec | TransposeSpec | InterleaveSpec | SpreadSpec
 ReorderSpec = Copies | WordsSpec | ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels
 
@@ -76,7 +85,9 @@ class BlockKernels:
             "dst_steps": (rows.dst, columns.dst), "scale_steps": (scale_of(rows), scale_of(columns)),
         }  # fmt: skip
         if pixels:
-            conversion = BYTES if self.conversion.is_copy else self.conversion
+            conversion = self.conversion
+            if conversion.is_copy:
+                conversion = conversion.as_bits() if issubclass(pixels, TriplesBlock) else BYTES
             return pixels(isa=NARROWEST, conversion=conversion, **block)
         if shape.transposes and element_of(self.conversion.dst).packs_lanes and not self.conversion.sum:
             block |= {"zero_rows": shape.zeros.rows}
@@ -130,10 +141,16 @@ class BlockKernels:
         return (row.extent + zeros.ends) * self.sizes[1]
 
     def pixels(self, shape: Shape) -> type[Pixels] | None:
-        """The kernel of a transpose from or to bytes of pixels of few channels, None if it is another one."""
+        """The kernel of a transpose from or to pixels of few channels, None if it is another one."""
         (src, dst), rows, columns = self.sizes, shape.rows, shape.columns
         if not shape.transposes or self.conversion.sum or shape.zeros.rows or shape.inner is not SINGLE:
             return None
+        if moves_triples(self.conversion):
+            least = fewest(self.conversion)
+            if rows.extent == PLANES and columns.dst == PLANES * dst and columns.extent >= least:
+                return TriplesInterleaveSpec
+            if columns.extent == PLANES and rows.src == PLANES * src and rows.extent >= least:
+                return TriplesDeinterleaveSpec
         if dst == 1 and FEWEST_PLANES <= rows.extent <= MOST_PLANES and columns.dst == rows.extent:
             return ConvertInterleaveSpec
         if src == 1 and FEWEST_PLANES <= columns.extent <= MOST_PLANES and rows.src == columns.extent:

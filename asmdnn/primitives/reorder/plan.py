@@ -13,6 +13,7 @@ from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, Conve
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.transpose import TransposeSpec
+from asmdnn.generators.move.triples import TriplesBlock
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.assembly import Assembly
@@ -34,7 +35,7 @@ WAYS: Final[Mapping[str, str]] = {  # and why a reorder goes this way, and no ot
 }
 TRANSPOSING = (
     TransposeSpec, InterleaveSpec, ConvertTransposeSpec, ConvertNarrowSpec, ConvertInterleaveSpec,
-    ConvertDeinterleaveSpec,
+    ConvertDeinterleaveSpec, TriplesBlock,
 )  # fmt: skip
 
 

@@ -20,12 +20,13 @@ from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.spread import SpreadSpec
 from asmdnn.generators.move.transpose import TransposeSpec
+from asmdnn.generators.move.triples import TriplesDeinterleaveSpec, TriplesInterleaveSpec
 from asmdnn.generators.move.words import WordsSpec
 from tests.generators.case import Case, Reference
 from tests.support.arena import REACH_BYTES, Bytes, constant_buffer
 from tests.support.octets import Octets, Places
 
-Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec
+Pixels = ConvertInterleaveSpec | ConvertDeinterleaveSpec | TriplesInterleaveSpec | TriplesDeinterleaveSpec
 Converting = ConvertSpec | ConvertTransposeSpec | ConvertNarrowSpec | Pixels | WordsSpec
 Float32 = npt.NDArray[np.float32]
 TAP_SPREAD_BYTES = 4096  # sources of taps begin within so many bytes of the pointer, on either side
