@@ -51,7 +51,9 @@ SURVIVORS = {
         " that other rows, or trees in another order, reach, too; what is read for a first product of 1",
         "pad pool topk trees cumsum",
     ),
-    "a view of another buffer": ("factors of one element each trade places", "matmul rnn"),
+    "a view of another buffer": (
+        "numbers of one element each, which are multiplied or added, trade places", "matmul rnn random"
+    ),
 }  # fmt: skip
 
 
