@@ -78,9 +78,20 @@ class CountedSoftmaxSpec(SoftmaxShape):
 
 
 def is_countable(shape: SoftmaxShape) -> bool:
-    """Whether such a softmax can be counted."""
+    """Whether such a softmax can be counted here."""
+    return is_plain(shape) and rows_held(shape.isa, shape.elements) > 0
+
+
+def is_plain(shape: SoftmaxShape) -> bool:
+    """Whether it has no other tensors and forms than those that are counted."""
     plain = shape.types == F32_TYPES and not shape.after and not shape.log and shape.logsumexp is None
-    return plain and not operands_of(shape.before) and rows_held(shape.isa, shape.elements) > 0
+    return plain and not operands_of(shape.before)
+
+
+def word(asm: Assembler, register: Register, number: int) -> Pointer:
+    """A word, through a pointer that the register has then."""
+    asm.MOV(register, mem(asm.frame, WORD_BYTES * WORDS))
+    return mem(register, WORD_BYTES * number, size=WORD_BYTES)
 
 
 class CountedRows(HeldRows):
@@ -91,18 +102,13 @@ class CountedRows(HeldRows):
         super().__init__(replace(whole, rows=spec.rounds[0]), v)
         self.rounds = spec.rounds
         with v.asm.gp.taken("numbers") as numbers:
-            self.last = cast(TailLanes, v.lanes_said(self.word(numbers, 0)))
-
-    def word(self, register: Register, number: int) -> Pointer:
-        """A word, through a pointer that the register has then."""
-        self.v.asm.MOV(register, mem(self.v.asm.frame, WORD_BYTES * WORDS))
-        return mem(register, WORD_BYTES * number, size=WORD_BYTES)
+            self.last = cast(TailLanes, v.lanes_said(word(v.asm, numbers, 0)))
 
     def all_rows(self) -> None:
         asm = self.v.asm
         for number, rows in enumerate(self.rounds, 1):
             done = asm.new_label(f"no more of {rows} rows")
-            asm.MOV(self.left, self.word(self.left, number))
+            asm.MOV(self.left, word(asm, self.left, number))
             asm.TEST(self.left, self.left)
             asm.JZ(done)
             with asm.loop(self.left, f"{rows} rows"):

@@ -15,19 +15,17 @@ vectors as registers take at a time; one kernel serves all numbers of elements t
 from collections.abc import Callable
 
 from asmdnn.generators.contract import Footprint, KernelWords, Range
-from asmdnn.generators.functions.chain import operands_of
-from asmdnn.generators.functions.rows import F32_TYPES, Vectors, Walk
+from asmdnn.generators.functions.rows import Vectors, Walk
 from asmdnn.generators.functions.softmax_code import REGISTERS_OF_VECTOR, SoftmaxOfLongRows, rows_held
+from asmdnn.generators.functions.softmax_counted import WORD_BYTES, WORDS, is_plain, word
 from asmdnn.generators.functions.softmax_shape import SoftmaxShape
-from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.counted import SomeLanes
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
 from asmdnn.records import dataclass, replace
 from asmdnn.types import F32_BYTES
 
-WORD_BYTES = 8
-WORDS = 2  # the argument
 LAST, ROUNDS, ROWS, SRC_ROW, DST_ROW = range(5)  # words
 
 
@@ -83,8 +81,7 @@ class CountedLongSoftmaxSpec(SoftmaxShape):
 
 def is_countable(shape: SoftmaxShape) -> bool:
     """Whether such a softmax is one of long rows, which can be counted."""
-    plain = shape.types == F32_TYPES and not shape.after and not shape.log and shape.logsumexp is None
-    return plain and not operands_of(shape.before) and not rows_held(shape.isa, shape.elements)
+    return is_plain(shape) and not rows_held(shape.isa, shape.elements)
 
 
 class CountedLongRows(SoftmaxOfLongRows):
@@ -93,25 +90,20 @@ class CountedLongRows(SoftmaxOfLongRows):
     def __init__(self, spec: CountedLongSoftmaxSpec, v: Vector) -> None:
         super().__init__(spec, v, prefetches=False)
         with v.asm.gp.taken("numbers") as numbers:
-            last = WholeLast(v, v.lanes_said(self.word(numbers, LAST)))
+            last = WholeLast(v, v.lanes_said(word(v.asm, numbers, LAST)))
         self.walk = CountedWalk(self.walk, [*[v] * (spec.left - 1), last], self.load_rounds)
 
-    def word(self, register: Register, number: int) -> Pointer:
-        """A word, through a pointer that the register has then."""
-        self.v.asm.MOV(register, mem(self.v.asm.frame, WORD_BYTES * WORDS))
-        return mem(register, WORD_BYTES * number, size=WORD_BYTES)
-
     def load_rounds(self, register: Register) -> None:
-        self.v.asm.MOV(register, self.word(register, ROUNDS))
+        self.v.asm.MOV(register, word(self.v.asm, register, ROUNDS))
 
     def all_rows(self) -> None:
         asm = self.v.asm
-        asm.MOV(self.left, self.word(self.left, ROWS))
+        asm.MOV(self.left, word(asm, self.left, ROWS))
         with asm.loop(self.left, "rows"):
             self.some(1)
             for pointer, number in ((self.src, SRC_ROW), (self.dst, DST_ROW)):
                 with asm.gp.taken("row") as row:
-                    asm.ADD(pointer, self.word(row, number))
+                    asm.ADD(pointer, word(asm, row, number))
 
 
 class CountedWalk(Walk):
