@@ -186,7 +186,8 @@ def bound(
     def memory(name: str, tensor: dnn.MemoryDesc) -> dnn.Memory:
         key = name, tensor
         if key not in memories:
-            memories[key] = laid_out(arrays[name], types.get(name), tensor)
+            given = arrays.get(name)  # a workspace that is written has none
+            memories[key] = dnn.Memory(tensor) if given is None else laid_out(given, types.get(name), tensor)
         return memories[key]
 
     calls: dict[str, Call] = {}

@@ -7,7 +7,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench import rank
-from asmdnn.bench.drivers import driver_names
+from asmdnn.bench.drivers import driver_names, driver_of
 from asmdnn.bench.options import Mistake, Reader
 from asmdnn.bench.timing import Times
 from asmdnn.cli.main import main
@@ -134,6 +134,21 @@ def test_lower_levels_are_candidates() -> None:
 
     assert below("avx2") == below("avx2_vnni") == []
     assert below("avx512_core") == below("avx512_core_amx") == ["tiles:avx2"]
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("name", driver_names())
+def test_every_driver_ranks_its_example(clock: None, name: str) -> None:
+    """In every direction that it has: some plans write a workspace, of which a problem has no data."""
+    driver = driver_of(name)
+    *options, problem = [word for word in driver.example.split() if not word.startswith(("--peer", "--mode", "--isa"))]
+    directions = ("FWD_I", "FWD_D", "BWD_D", "BWD_W", "BWD_DW") if "dir" in driver.options else ()
+    for more in ([], *([f"--dir={direction}"] for direction in directions)):
+        words = [f"--{name}", *options, *more, "--isa=avx2", "--threads=1", problem]
+        case = next(Reader().stream(words, Path.cwd()))
+        assert not isinstance(case, Mistake)
+        if not case.settings.unbuilt:
+            assert rank.rank(case).regret >= 0
 
 
 def test_nothing_to_rank() -> None:
