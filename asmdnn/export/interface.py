@@ -10,7 +10,7 @@ from asmdnn.errors import Unimplemented
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.limits import around
 from asmdnn.network.passing import is_read, passed_type
-from asmdnn.network.running import WEIGHTS, NativePart, Runnable, result_name
+from asmdnn.network.running import WEIGHTS, NativePart, Runnable, input_name, result_name
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.registry import kind_of
@@ -88,11 +88,12 @@ def of_network(runnable: Runnable, part: NativePart, plan: Plan) -> CInterface:
         if isinstance(value, str) and value in part.ends.makes and is_written(part, value, runnable.outputs[name][1]):
             direct.setdefault(value, outputs[name])
     made = {result_name(value): value for value in part.ends.makes}
+    names = made | {input_name(value): value for value in part.ends.reads}
     buffers, end = dict[str, CBuffer](), 0
     for tensor in plan.tensors:
         if tensor == WEIGHTS:
             continue
-        name = made.get(tensor, tensor)
+        name = names[tensor]
         at = direct.get(name, -1) if tensor in made else inputs[name]
         elements = prod(part.ends.makes[name][0]) if tensor in made else tensors[at].elements
         if at < 0 and part.ends.makes[name][1] != np.float32:

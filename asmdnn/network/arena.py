@@ -156,22 +156,14 @@ def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:
     is overwritten before its last reader.
     """
     own = joined.plan
-    touches: dict[str, Touches] = {}
-    barriers = list(accumulate(barriers_before(plan.phases)))
-    for number, (before, after) in enumerate(zip(own.phases, plan.phases, strict=True)):
-        if before.records is not after.records or before.kernels is not after.kernels:
-            raise PlanError(f"phase {number} of the network is not the one that was proved")
-        for old, new in zip(before.arguments, after.arguments, strict=True):
-            base = layout.arena.get(old.buffer, layout.weights.get(old.buffer))
-            if base is not None and new.offset_bytes != base + old.offset_bytes:
-                raise PlanError(f"phase {number}: {old} is at byte {new.offset_bytes}, not where {old.buffer} lies")
-            if old.buffer in layout.arena:
-                touches.setdefault(old.buffer, Touches([], [])).add(number, barriers[number], after.alone)
+    check_placed(plan, placed_plan(joined, layout))
     check_own_scratch(own)
+    check_weights(layout, own)
+    touches = touches_of(own, layout)
     names = sorted(touches, key=layout.arena.__getitem__)
     for i, name in enumerate(names):
         end = layout.arena[name] + own.scratch_bytes[name]
-        if end > layout.arena_bytes:
+        if layout.arena[name] < 0 or end > layout.arena_bytes:
             raise PlanError(f"{name} ends at byte {end} of the arena, which has {layout.arena_bytes}")
         for other in names[i + 1 :]:
             if layout.arena[other] >= end:
@@ -179,6 +171,45 @@ def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:
             one, two = touches[name], touches[other]
             if not (one.done_before(two) or two.done_before(one)):
                 raise PlanError(f"{name} and {other} share bytes of the arena, and are both alive at some time")
+
+
+def check_placed(plan: Plan, expected: Plan) -> None:
+    """Prove that what runs is the plan whose layout is proved, phase by phase.  Raises PlanError."""
+    for name in ("tensors", "scratch_bytes", "per_part", "outputs", "in_place"):
+        if getattr(plan, name) != getattr(expected, name):
+            raise PlanError(f"{name} of the network are {getattr(plan, name)}, not {getattr(expected, name)}")
+    if any(plan.constants.get(name) is not array for name, array in expected.constants.items()):
+        raise PlanError("constants of the network are not those that were proved")
+    if len(plan.phases) != len(expected.phases):
+        raise PlanError(f"the network has {len(plan.phases)} phases, {len(expected.phases)} were proved")
+    for number, (right, phase) in enumerate(zip(expected.phases, plan.phases, strict=True)):
+        if any(value is not getattr(phase, name) for name, value in vars(right).items() if name != "arguments"):
+            raise PlanError(f"phase {number} of the network is not the one that was proved")
+        for view, place in zip(phase.arguments, right.arguments, strict=True):
+            if view != place:
+                raise PlanError(f"phase {number}: an argument is at {view}, not where it lies, {place}")
+
+
+def touches_of(plan: Plan, layout: ArenaLayout) -> dict[str, Touches]:
+    """Which phases touch each buffer of the arena."""
+    touches: dict[str, Touches] = {}
+    barriers = list(accumulate(barriers_before(plan.phases)))
+    for number, phase in enumerate(plan.phases):
+        for view in phase.arguments:
+            if view.buffer in layout.arena:
+                touches.setdefault(view.buffer, Touches([], [])).add(number, barriers[number], phase.alone)
+    return touches
+
+
+def check_weights(layout: ArenaLayout, plan: Plan) -> None:
+    """Prove that weights lie apart, inside their piece of memory.  Raises PlanError."""
+    end = 0
+    for name, start in sorted(layout.weights.items(), key=lambda item: item[1]):
+        if start < end:
+            raise PlanError(f"weights {name} begin at byte {start}, where others lie")
+        end = start + plan.tensors[name].size_bytes
+    if end > layout.weights_bytes:
+        raise PlanError(f"weights end at byte {end} of {layout.weights_bytes}")
 
 
 def check_own_scratch(plan: Plan) -> None:

@@ -17,7 +17,7 @@ from itertools import accumulate
 from asmdnn.network.joined import StateTensors
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.planning.phase import Phase, View
-from asmdnn.planning.phases import barriers_before
+from asmdnn.planning.phases import barriers_before, has_barrier
 from asmdnn.records import dataclass, field, once, replace
 
 WINDOW = 24  # steps: a block of a network has fewer
@@ -61,11 +61,6 @@ class StepWork:
         """What the phases before the first barrier of its own read."""
         ends = (i for i in range(1, len(self.phases)) if has_barrier(self.phases[i], self.phases[0].alone))
         return [view for read in self.read[: next(ends, len(self.phases))] for view in read]
-
-
-def has_barrier(phase: Phase, only_alone: bool) -> bool:
-    """Whether a barrier stands before a phase; only_alone: one thread has run all since the last one."""
-    return not (phase.continues or phase.independent or (only_alone and phase.alone))
 
 
 class Interval:

@@ -10,9 +10,12 @@ from asmdnn.network.arrays import same_bits
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.graph import Array
 from asmdnn.network.place import Place
+from asmdnn.network.running import INPUT, RESULT
 from asmdnn.planning.phase import View
 from asmdnn.records import dataclass, field
 from asmdnn.types import HALF_FLOATS
+
+CONSTANT, SCRATCH = "constant ", "scratch "  # how names of what is no value begin
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,7 @@ class NetworkBuffers:
 
     def add(self, name: str, desc: MemoryDesc) -> str:
         """A new buffer that holds a tensor from its base on; its name."""
+        name = own_name(name)
         while name in self.sizes or name in self.weights or name in self.taken:
             name += "'"
         self.sizes[name] = desc.size_bytes
@@ -53,7 +57,7 @@ class NetworkBuffers:
     def add_weight(self, name: str, array: Array, desc: MemoryDesc) -> Place:
         """A constant in a format, packed once; other numbers under that name have a buffer of their own."""
         narrow = desc.dtype in HALF_FLOATS
-        key = f"{name} as {desc.dtype} {layout_of(desc)}" if narrow else f"{name} as {layout_of(desc)}"
+        key = own_name(f"{name} as {desc.dtype} {layout_of(desc)}" if narrow else f"{name} as {layout_of(desc)}")
         data = np.asarray(array, np.float32 if narrow else desc.dtype.numpy).reshape(desc.dims)
         while (known := self.weights.get(key)) and not (known.desc == desc and same_bits(known.array, data)):
             key += "'"
@@ -80,3 +84,8 @@ class NetworkBuffers:
             outer, offset = self.parts[view.buffer]
             view = View(outer, view.offset_bytes + offset, size)
         return view
+
+
+def own_name(name: str) -> str:
+    """A buffer's name, which none of a plan's other names is, however values are called."""
+    return f"value {name}" if name.startswith((INPUT, RESULT, CONSTANT, SCRATCH)) else name

@@ -62,6 +62,8 @@ class Graph(LearnsParameters):
         """What a caller passes; dims that are no integers are said when the graph is compiled."""
         if not isinstance(name, str) or not name or name in self._inputs:
             raise InvalidArguments(f"name must be a name that no other input has, not {shown(name)}")
+        if name in self._constants or any(name in node.outputs for node in self._nodes):
+            raise InvalidArguments(f"{shown(name)} is an inner value of the graph, call the input something else")
         self._inputs[name] = declared(name, shape, dtype)
         return Symbol(self, name)
 
@@ -111,7 +113,10 @@ class Graph(LearnsParameters):
             raise InvalidArguments("value must be a Symbol, an array or a number, not None")
         named = self._inputs[known.name]
         self._states[known.name] = updated = replace(
-            known, written=f"{known.name} is written", at=place, now="" if at is None else f"{known.name} as it is now"
+            known,
+            written=self._free(f"{known.name} is written"),
+            at=place,
+            now="" if at is None else self._free(f"{known.name} as it is now"),
         )
         if updated.now:
             self._inputs[updated.now] = named
@@ -155,7 +160,7 @@ class Graph(LearnsParameters):
                     f"{shown(key)} must be an attribute of ONNX, not {shown(value)}: make it a tuple"
                 )
         inputs = tuple(self._operand(operand) for operand in operands)
-        outputs = tuple(f"{op} {len(self._nodes)}" + (f".{i}" if i else "") for i in range(results))
+        outputs = tuple(self._free(f"{op} {len(self._nodes)}" + (f".{i}" if i else "")) for i in range(results))
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
         node = Node(op, inputs, outputs, attributes=values, name=name, domain="", opset=OPSET)
         if composed:
@@ -265,6 +270,12 @@ class Graph(LearnsParameters):
                 self._constants[name] = own = np.array(array)
                 own.setflags(write=False)
 
+    def _free(self, name: str) -> str:
+        """The name of an inner value, or one like it where an input or a constant has that."""
+        while name in self._inputs or name in self._constants:
+            name += "'"
+        return name
+
     def _operand(self, operand: Any) -> str:
         if operand is None:
             return NOTHING
@@ -279,7 +290,7 @@ class Graph(LearnsParameters):
         if array.dtype.kind not in "fiub":
             raise InvalidArguments(f"an operand must be a Symbol, an array or a number, not {shown(operand)}")
         is_number = array.dtype.kind == "f" or isinstance(operand, int | float)
-        name = f"constant {len(self._constants)}"
+        name = self._free(f"constant {len(self._constants)}")
         if isinstance(operand, Held) and operand.name and operand.name not in self._inputs:
             if operand.name in self._constants:
                 return operand.name

@@ -12,7 +12,7 @@ import numpy as np
 
 from asmdnn.memory.allocation import no_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.running import NativePart, Runnable, native_array, result_name
+from asmdnn.network.running import NativePart, Runnable, input_name, native_array, result_name, tensor_names
 from asmdnn.runtime.addresses import address_reader
 
 
@@ -23,20 +23,20 @@ class InPlaceCalls:
 
     def __init__(self, runnable: Runnable, part: NativePart, states: Mapping[str, Array]) -> None:
         self.runnable, self.part = runnable, part
-        placed = {write.state.name: states[write.state.name] for write in runnable.states}
-        placed |= {x.state.now: states[x.state.name] for x in runnable.states if x.state.now}
+        placed = {input_name(write.state.name): states[write.state.name] for write in runnable.states}
+        placed |= {input_name(x.state.now): states[x.state.name] for x in runnable.states if x.state.now}
         placed |= {result_name(str(x.value)): states[x.state.name] for x in runnable.states}
         self._arrays = placed  # held as long as the call
-        runner, names = part.runner, (*part.ends.reads, *map(result_name, part.ends.makes))
+        runner, names = part.runner, tensor_names(part.ends.reads, part.ends.makes)
         self._call = runner.new_call()
         self._call.keep_scratch()
         fixed = [name in placed for name in names]
         arrays = [placed.get(name) for name in names]
         addresses = [0 if array is None else array.ctypes.data for array in arrays]
         self._call.place(addresses, [place for place in runner.moving if fixed[place[1]]])
-        self._reads = [name for name in part.ends.reads if name not in placed]
+        self._reads = [name for name in part.ends.reads if input_name(name) not in placed]
         self._makes = {x: made for x, made in part.ends.makes.items() if result_name(x) not in placed}
-        order = {name: i for i, name in enumerate((*self._reads, *map(result_name, self._makes)))}
+        order = {name: i for i, name in enumerate(tensor_names(self._reads, self._makes))}
         self._moving = [(slot, order[names[i]], offset) for slot, i, offset in runner.moving if not fixed[i]]
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.barriers import StepWork, in_order, unhindered
+from asmdnn.network.buffers import CONSTANT, SCRATCH
 from asmdnn.network.descriptors import input_desc, row_major, words_desc
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.passing import passed_type
 from asmdnn.network.place import Place
+from asmdnn.network.running import input_name
 from asmdnn.network.state_order import StepGraph, check_order, may_write, memory_of, state_tensors
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.steps import Steps
@@ -27,7 +29,7 @@ ALONE_CYCLES = 1_800  # a step below this costs one thread less than a barrier c
 
 def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
     """One plan of all steps; outputs: the caller's names of results, and the values after them."""
-    renamed = deliver(steps, outputs)
+    renamed = deliver(steps, outputs) | {name: input_name(name) for name in steps.graph.inputs}
     states = state_tensors({name: steps.windows[value] for name, value in outputs.items() if value in steps.windows})
     memory = memory_of(states)
     works = [work_of(steps, step, renamed, memory) for step in steps.steps]
@@ -38,7 +40,7 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
     for number, (work, own_phases) in enumerate(zip(works, unhindered(works), strict=True)):
         plan, places = work.step.pd.plan, dict(work.views)
         for name in plan.scratch_bytes:
-            own = f"{name} of step {number}"
+            own = f"{SCRATCH}{name} of step {number}"
             places[name], scratch[own] = View(own), plan.scratch_bytes[name]
             per_part += [own] * (name in plan.per_part)
         places |= {name: View(constants.name(array)) for name, array in plan.constants.items()}
@@ -106,7 +108,7 @@ def known(view: View, renamed: Mapping[str, str]) -> View:
 def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc]:
     """What is passed: inputs, outputs, weights."""
     whole = steps.integers.whole
-    inputs = {x: (words_desc if x in whole else input_desc)(steps.value(x)) for x in steps.graph.inputs}
+    inputs = {input_name(x): (words_desc if x in whole else input_desc)(steps.value(x)) for x in steps.graph.inputs}
     weights = {name: weight.desc for name, weight in steps.memory.weights.items()}
     made = {name: steps.windows[value].desc if value in steps.windows else delivered(steps, value)
             for name, value in outputs.items()}  # fmt: skip
@@ -134,6 +136,6 @@ class Constants:
 
     def name(self, array: Int64) -> str:
         """The name under which it is kept."""
-        name = self._known.setdefault(array.tobytes(), f"constant {len(self.arrays)}")
+        name = self._known.setdefault(array.tobytes(), f"{CONSTANT}{len(self.arrays)}")
         self.arrays.setdefault(name, array)
         return name

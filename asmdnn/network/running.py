@@ -3,7 +3,7 @@
 Imported without planners and primitives, so that a network from a pack is there at once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,13 +22,24 @@ from asmdnn.runtime.addresses import address_reader
 from asmdnn.runtime.execution import ExecutablePlan, NativeCall
 
 ARENA, WEIGHTS = "arena", "weights"  # the scratch and the tensor that hold everything
+INPUT, RESULT = "input ", "result "  # how the names of other tensors begin
 PAGE_BYTES = 4096
 F32 = np.dtype(np.float32)
 
 
+def input_name(value: str) -> str:
+    """The tensor that a value is passed in: callers' names are none of a plan's own."""
+    return INPUT + value
+
+
 def result_name(value: str) -> str:
     """The tensor that a value is delivered in."""
-    return f"result {value}"
+    return RESULT + value
+
+
+def tensor_names(reads: Iterable[str], makes: Iterable[str]) -> tuple[str, ...]:
+    """In the order in which calls are told where tensors lie."""
+    return (*map(input_name, reads), *map(result_name, makes))
 
 
 def native_array(array: Array) -> Array:
@@ -122,7 +133,7 @@ class NativePart:
         """Raises Unimplemented where the CPU lacks the level."""
         if self._runner is None:
             require_executable(self.isa)
-            self._runner = self.make((*self.ends.reads, *map(result_name, self.ends.makes)))
+            self._runner = self.make(tensor_names(self.ends.reads, self.ends.makes))
         return self._runner
 
     @property
@@ -151,7 +162,7 @@ class NativePart:
 
     def bind(self, inputs: Mapping[str, Array], results: Mapping[str, Array]) -> Callable[[], None]:
         """A call on arrays for the values that it reads and makes."""
-        addresses = {name: array.ctypes.data for name, array in inputs.items()}
+        addresses = {input_name(name): array.ctypes.data for name, array in inputs.items()}
         addresses |= {result_name(name): array.ctypes.data for name, array in results.items()}
         call = self.runner.bind(addresses, (inputs, results))
         if not self.ends.limits:
@@ -216,8 +227,8 @@ class Runnable:
         values = {**feeds, **read, **{x.state.now: states[x.state.name] for x in self.states if x.state.now}}
         windows = [(x, x.window(states[x.state.name], values)) for x in self.states]
         into = {x.value: window for x, window in windows if isinstance(x.value, str) and not x.is_late}
-        before = {name: np.array(values[x]) for name, x in self.results.items() if isinstance(x, str) and x in read}
         try:
+            before = {name: np.array(values[x]) for name, x in self.results.items() if isinstance(x, str) and x in read}
             for part in self.parts:
                 part.run(values, into)
             outputs = {x: before[x] if x in before else self.output(x, values, read) for x in self.outputs}

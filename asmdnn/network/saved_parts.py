@@ -23,7 +23,16 @@ from asmdnn.network.kept_stages import KeptPartOfData, MakeStages
 from asmdnn.network.limits import Limit
 from asmdnn.network.passing import is_index_type, passed_type, type_named
 from asmdnn.network.pieces import NetworkPieces
-from asmdnn.network.running import WEIGHTS, NativePart, NetworkPart, Runnable, Runner, SegmentInterface, result_name
+from asmdnn.network.running import (
+    WEIGHTS,
+    NativePart,
+    NetworkPart,
+    Runnable,
+    Runner,
+    SegmentInterface,
+    input_name,
+    result_name,
+)
 from asmdnn.network.saved_states import lies_in, states_read
 from asmdnn.network.storage import precision_read
 from asmdnn.planning.codec import decoded, plan_of
@@ -175,11 +184,12 @@ class PartReader:
         limits, checked = limits_of(text["limits"]), limits_of(text["checked"])
         ends = SegmentInterface(tuple(text["reads"]), makes, limits, checked)
         require(checked.keys() <= makes.keys() and limits.keys() <= {*ends.reads}, "indices that nobody makes")
-        passed = {**{name: self.there[name] for name in ends.reads}, **{result_name(x): makes[x] for x in makes}}
+        indices = {input_name(x) for x in ends.reads if is_index_type(self.there[x][1])}
+        passed = {input_name(x): self.there[x] for x in ends.reads} | {result_name(x): makes[x] for x in makes}
         require(plan.tensors.keys() - {WEIGHTS} == passed.keys(), "tensors that nobody passes")
         windows = {result_name(name): window for name, window in self._windows.items()}
         for name, (dims, dtype) in passed.items():
-            desc, is_index = plan.tensors[name], name in ends.reads and is_index_type(dtype)
+            desc, is_index = plan.tensors[name], name in indices
             room, dtype = windows.get(name, (None, dtype))
             wanted = s32 if is_index else passed_type(dtype)
             size = max(dtype.itemsize, wanted.size_bytes)  # truths are passed as f32

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.joined import StateTensors
 from asmdnn.network.place import StateWindow
+from asmdnn.network.running import input_name
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.steps import Steps
 
@@ -92,7 +93,10 @@ def check_order(graph: StepGraph) -> None:
 
 
 def state_tensors(written: Mapping[str, StateWindow]) -> tuple[StateTensors, ...]:
-    return tuple(StateTensors(window.old, buffer, window.now) for buffer, window in written.items())
+    return tuple(
+        StateTensors(input_name(window.old), buffer, window.now and input_name(window.now))
+        for buffer, window in written.items()
+    )
 
 
 def memory_of(states: Sequence[StateTensors]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from itertools import accumulate
 
 from asmdnn.network.joined import JoinedPlan, StateTensors
+from asmdnn.network.running import INPUT
 from asmdnn.network.touches import Touches
 from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
@@ -28,7 +29,7 @@ def check_states(joined: JoinedPlan) -> None:
         ):
             one, two = touches.get(first), touches.get(then)
             if one and two and one.is_any and two.is_any and not one.done_before(two):
-                raise PlanError(f"state {state.old} {words}")
+                raise PlanError(f"state {state.old.removeprefix(INPUT)} {words}")
 
 
 def is_in_place(phase: Phase, state: StateTensors) -> bool:

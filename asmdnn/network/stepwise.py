@@ -9,7 +9,7 @@ from asmdnn.memory import Memory
 from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.graph import Array
-from asmdnn.network.running import native_array
+from asmdnn.network.running import input_name, native_array
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.weights import pages
 from asmdnn.planning.phase import View
@@ -31,7 +31,7 @@ class Stepwise:
             self.memory[name] = pages(desc.size_bytes) if start is None else blob[start : start + desc.size_bytes]
         segment.check_indices(feeds)
         for name in segment.graph.inputs:
-            data, memory = native_array(feeds[name]).reshape(-1).view(np.uint8), self.memory[name]
+            data, memory = native_array(feeds[name]).reshape(-1).view(np.uint8), self.memory[input_name(name)]
             memory[:] = data[: len(memory)]
         self.calls = [
             self.call(step, views) for step, views in zip(segment.steps, segment.joined.arguments, strict=True)

@@ -33,10 +33,14 @@ def barriers_before(phases: Sequence[Phase]) -> list[bool]:
     found, only_alone = [], False
     for before, phase in pairwise((None, *phases)):
         assert phase is not None
-        has_barrier = not (phase.continues or phase.independent or (only_alone and phase.alone))
-        only_alone = phase.alone and (only_alone or has_barrier or before is None)
-        found.append(has_barrier)
+        found.append(has_barrier(phase, only_alone))
+        only_alone = phase.alone and (only_alone or found[-1] or before is None)
     return found
+
+
+def has_barrier(phase: Phase, only_alone: bool) -> bool:
+    """Whether a barrier stands before a phase; only_alone: one thread has run all since the last one."""
+    return not (phase.continues or phase.independent or (only_alone and phase.alone))
 
 
 def intervals(phases: Sequence[Phase]) -> list[list[Phase]]:

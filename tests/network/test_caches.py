@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.network.running import input_name
 from tests.network.nets import engine, random
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
@@ -22,7 +23,7 @@ def check_in_place(net: dnn.Network, *states: str) -> None:
     net.check()
     segments: Any = net.segments
     assert not [step.label for one in segments for step in one.steps if step.label.endswith("is written")]
-    assert {state.old for one in segments for state in one.joined.states} == {*states}
+    assert {state.old for one in segments for state in one.joined.states} == {input_name(name) for name in states}
 
 
 def check_refused(net: Any, feeds: dict[str, Any], said: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.network import arena
 from asmdnn.network.compiled import CompiledSegment
-from asmdnn.network.running import Runner
+from asmdnn.network.running import WEIGHTS, Runner
 from asmdnn.planning.coverage import PlanError
 from tests.network import wire
 from tests.network.nets import compiled, engine, random, reference, residual, residual_graph
@@ -99,6 +99,37 @@ def test_memory_is_shared_by_what_is_not_alive_together() -> None:
         arena.check_layout(segment.joined, outside, arena.placed_plan(segment.joined, outside))
     with pytest.raises(PlanError, match="not where"):
         arena.check_layout(segment.joined, outside, segment.plan)
+    name = max(layout.weights, key=layout.weights.__getitem__)
+    for weights, words in (({name: 0}, "where others lie"), ({name: layout.weights_bytes}, "weights end at byte")):
+        wrong = replace(layout, weights={**layout.weights, **weights})
+        with pytest.raises(PlanError, match=words):
+            arena.check_layout(segment.joined, wrong, arena.placed_plan(segment.joined, wrong))
+
+
+def test_a_plan_that_is_not_the_one_that_was_proved() -> None:
+    """Whatever of it is changed: a place, a piece, the order of phases, or which thread runs one."""
+    g = dnn.Graph()
+    x = g.input("x", (1, 16, 12, 12))
+    y = g.apply("Relu", g.apply("Conv", x, random(16, 16, 3, 3), pads=(1, 1, 1, 1)) + 1.0)
+    segment = compiled(g.compile(engine=engine(), y=g.apply("Softmax", y)))
+    plan = segment.plan
+    arena.check_layout(segment.joined, segment.layout, plan)
+    mutants = [
+        replace(plan, phases=plan.phases[:-1]),
+        replace(plan, tensors={**plan.tensors, "more": plan.tensors[WEIGHTS]}),
+    ]
+    mutants += [replace(plan, outputs=()), replace(plan, scratch_bytes={}), replace(plan, constants={})]
+    for i, phase in enumerate(plan.phases):
+        changed = [replace(phase, alone=not phase.alone), replace(phase, continues=not phase.continues)]
+        changed += [replace(phase, records=phase.records.copy()), replace(phase, flushes=not phase.flushes)]
+        for j, view in enumerate(phase.arguments):
+            moved = (view._replace(buffer="input x 2"), view._replace(offset_bytes=64), view._replace(size_bytes=0))
+            arguments = [(*phase.arguments[:j], other, *phase.arguments[j + 1 :]) for other in moved if other != view]
+            changed += [replace(phase, arguments=each) for each in arguments]
+        mutants += [replace(plan, phases=(*plan.phases[:i], each, *plan.phases[i + 1 :])) for each in changed]
+    for mutant in mutants:
+        with pytest.raises(PlanError):
+            arena.check_layout(segment.joined, segment.layout, mutant)
 
 
 @pytest.mark.parametrize(
