@@ -87,3 +87,21 @@ def test_out_may_not_overlap() -> None:
     both = values(6, 6)
     with pytest.raises(dnn.InvalidArguments, match="out overlaps a"):
         ops.matmul(both[:4], values(6, 6), out=both[2:])
+
+
+class Stubborn:
+    """What can be hashed, and not compared."""
+
+    def __hash__(self) -> int:
+        return hash("relu")
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no")
+
+
+def test_what_cannot_be_compared_is_no_post_op() -> None:
+    a = np.ones((3, 3), np.float32)
+    dnn.ops.matmul(a, a, post_ops=["relu"])
+    for post_op in (Stubborn(), []):
+        with pytest.raises(dnn.InvalidArguments, match="post_ops"):
+            dnn.ops.matmul(a, a, post_ops=[post_op])

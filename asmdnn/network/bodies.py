@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
-from asmdnn.network.graph import NOTHING, Array, Body, Node
+from asmdnn.network.graph import NOTHING, Array, Body, Node, names_in
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.splitting import DecidedByData
 
@@ -245,3 +245,17 @@ def element(folding: BodyFolding, node: Node, x: str, axis: int, place: int) -> 
 
 
 BODIES: dict[str, Callable[[BodyFolding, Node], dict[str, str]]] = {"If": chosen, "Loop": unrolled, "Scan": scanned}
+
+
+def scope_of(whole: Body) -> str:
+    """How names of bodies' own values begin, and no name of the model."""
+    words = "branch "
+    while any(name.startswith(words) for name in names_in(whole)):
+        words += "of "
+    return words
+
+
+def scoped(body: Body, prefix: str) -> dict[str, str]:
+    """Names of a branch's own values that no others have."""
+    own = (*body.constants, *(name for node in body.nodes for name in node.outputs))
+    return {name: prefix + name for name in own if name != NOTHING}

@@ -6,11 +6,12 @@ away.
 """
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
-from asmdnn.network.bodies import BODIES
+from asmdnn.network.bodies import BODIES, scope_of, scoped
 from asmdnn.network.bounds import FoldingBounds, check_room
 from asmdnn.network.declaring import Shapes, check_names, constant_of, dims_of, shape_of
 from asmdnn.network.decompositions.halves import in_type_of, in_types
@@ -220,6 +221,10 @@ class Folding:
         arrays = self.remembered.arrays((node,), data, make, most)
         return [Value(array.shape, array.dtype, array) for array in arrays]
 
+    @cached_property
+    def scope(self) -> str:
+        return scope_of(self.body.whole)
+
     def inlined(self, body: Body, inputs: Mapping[str, str]) -> list[str]:
         """The nodes of a body in the place of its node; returns its results.  inputs: values for the body's own."""
         self.branches += 1
@@ -228,7 +233,7 @@ class Folding:
         if self.has_loops and self.inlined_nodes > MOST_INLINED:
             what = f"the rounds of loops have more than {MOST_INLINED} nodes together, too many to unroll"
             raise DecidedByData(f"{what}: load the model with fallback='numpy', which calls each round")
-        outer, own = dict(self.renamed), scoped(body, f"branch {self.branches}/")
+        outer, own = dict(self.renamed), scoped(body, f"{self.scope}{self.branches}/")
         inputs = self.apart(inputs, {*own, *inputs})
         for name, inside in {**own, **inputs}.items():
             self.renamed[name] = inside
@@ -249,7 +254,7 @@ class Folding:
                 )
             )
         found = [self.known(name) for name in body.outputs]
-        self.renamed = {**outer, **{k: v for k, v in self.renamed.items() if k.startswith("branch ")}}
+        self.renamed = {**outer, **{k: v for k, v in self.renamed.items() if k.startswith(self.scope)}}
         return found
 
     def apart(self, inputs: Mapping[str, str], inside: Collection[str]) -> dict[str, str]:
@@ -279,12 +284,6 @@ class Folding:
         if known not in self.values and known not in self.sequences:
             raise InvalidArguments(f"{shown(known)} is read before it is made")
         self.renamed[name] = known
-
-
-def scoped(body: Body, prefix: str) -> dict[str, str]:
-    """Names of a branch's own values that no others have."""
-    own = (*body.constants, *(name for node in body.nodes for name in node.outputs))
-    return {name: prefix + name for name in own if name != NOTHING}
 
 
 def without_empty_end(node: Node) -> Node:

@@ -1,6 +1,6 @@
 """A network's operators as frozen values: what an ONNX file says, or what was built in Python."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any
@@ -121,6 +121,20 @@ def captured(node: Node) -> set[str]:
             if isinstance(body, Body):
                 found |= reads_of(body)
     return found
+
+
+def bodies_of(node: Node) -> list[Body]:
+    """Those among its attributes."""
+    return [value for value in node.attributes.values() if isinstance(value, Body)]
+
+
+def names_in(body: Body) -> Iterator[str]:
+    """Of all values, bodies inside included."""
+    yield from (*body.inputs, *body.constants, *body.outputs)
+    for node in body.nodes:
+        yield from node.outputs
+        for inner in bodies_of(node):
+            yield from names_in(inner)
 
 
 def reads_of(body: Body) -> set[str]:

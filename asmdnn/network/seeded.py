@@ -4,13 +4,12 @@ The seed is an input, so that nothing is planned again for another one.  A node 
 the seed that the file gives it, so that nodes with equal ones still have equal numbers, or else by its number.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.network.graph import Body, Model, Node, TensorType
+from asmdnn.network.graph import Body, Model, Node, TensorType, bodies_of, names_in
 from asmdnn.network.operators.own import OWN
 from asmdnn.records import replace
 
@@ -34,19 +33,6 @@ def seeded(model: Model, seed: Any) -> Model:
     if not pass_seed.count:
         raise InvalidArguments(f"seed is {shown(seed)}, and the model draws nothing at random: leave it out")
     return replace(model, body=found)
-
-
-def names_in(body: Body) -> Iterator[str]:
-    """Of all values, bodies inside included."""
-    yield from (*body.inputs, *body.constants, *body.outputs)
-    for node in body.nodes:
-        yield from node.outputs
-        for inner in bodies_of(node):
-            yield from names_in(inner)
-
-
-def bodies_of(node: Node) -> list[Body]:
-    return [value for value in node.attributes.values() if isinstance(value, Body)]
 
 
 class SeedInput:

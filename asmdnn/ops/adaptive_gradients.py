@@ -30,7 +30,7 @@ def adaptive_avg_pool_gradient(dy: Any, image: Sequence[int], *, engine: Engine 
     sizes = list(zip(dims[2:], dst.shape[2:], strict=True))
     if all(n % o == 0 for n, o in sizes):
         return avg_pool_gradient(dst, dims, [n // o for n, o in sizes], engine=engine)
-    found = in_f32(dst)
+    found = in_f32(dst, engine)
     for axis, (n, o) in enumerate(sizes, 2):
         rows = found.reshape(prod(found.shape[:axis]), o, -1)
         product = matmul(shares_of_windows(n, o), rows, engine=engine)

@@ -11,7 +11,7 @@ from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.foreign import as_array
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
-from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
+from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.typed import numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
@@ -24,7 +24,6 @@ from asmdnn.types import DataType
 
 Descs = dict[str, MemoryDesc]
 Ending = tuple[Sequence[AnyPostOp | str], Any, Engine | None, DataType | None]  # post_ops, out, engine, dtype
-find = calls.entries.get
 
 
 def apply(
@@ -66,10 +65,7 @@ def compute(
         arrays.append(array)
         parts += (name, array.shape, array.strides, None if array.dtype is F32 else array.dtype)
     full_key = tuple(parts)
-    try:
-        call = find(full_key)
-    except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
-        call = None
+    call = kept_call(full_key)
     if call is None:
         if type(result_dims) is SameDims and not given[result_dims.name][1].ndim:
             return of_scalars(key, given, describe, result_dims, (chain, target, engine, dtype), out)

@@ -133,6 +133,15 @@ class ArrayCall:
 
 
 calls: Cache[tuple[Any, ...], ArrayCall] = Cache(LIMIT_BYTES, "calls")
+_find = calls.entries.get
+
+
+def kept_call(key: tuple[Any, ...]) -> ArrayCall | None:
+    """The call of this key; none for what cannot be hashed or compared, which no description takes."""
+    try:
+        return _find(key)
+    except Exception:  # whatever the caller's objects do
+        return None
 
 
 def layout_of(name: str, array: AnyArray) -> tuple[MemoryDesc, bool]:

@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array, aligned, as_f32, chain_of, output, packed_or_plain
-from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, layout_of
+from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, any_format, description, plain_weights
 from asmdnn.ops.data_format import channels_second, into_last, is_last
 from asmdnn.ops.quantized import ProductRequest, attr_of, is_plain, needs_types
@@ -22,8 +22,6 @@ from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
-
-find = calls.entries.get
 
 
 def convolve(
@@ -51,10 +49,7 @@ def convolve(
     chain = chain_of(request.post_ops)
     asked = chain, request.modes, engine_key(engine)
     key = (kind.name, image.shape, image.strides, second, third, where, numbers, asked)
-    try:
-        call = find(key)
-    except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
-        call = None
+    call = kept_call(key)
     if call is None:
         labels = ("x", "w", "b")[: len(arrays)]
         given = ConvArrays(kind, dict(zip(labels, arrays, strict=True)), w.desc if type(w) is Memory else None, window)

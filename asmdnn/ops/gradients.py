@@ -11,7 +11,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import AnyArray, aligned
-from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
+from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.typed import kind_of, numpy_type, typed, typed_output
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
@@ -25,7 +25,6 @@ NEEDED = frozenset(("src", "dst", "diff_dst"))  # other inputs may be left out
 TYPED = frozenset(  # of the type of diff_dst; other results are f32
     ("diff_src", "diff_weights", "diff_bias", "diff_query", "diff_key", "diff_value")
 )
-find = calls.entries.get
 
 
 def floats(label: str, value: Any) -> AnyArray:
@@ -73,10 +72,7 @@ def gradients(
     shapes = tuple((name, array.shape, array.strides, array.dtype) for name, (_, array) in given.items())
     where = None if out is None else (out.shape, out.strides, out.dtype)
     full_key = ("gradients", *key, shapes, tuple(results.items()), where, engine_key(engine))
-    try:
-        call = find(full_key)
-    except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
-        call = None
+    call = kept_call(full_key)
     if call is None:
         call = calls.put(full_key, prepare(given, results, kind, describe, out, engine))
     *first, last = results

@@ -7,7 +7,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.applied import layout_key
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
-from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
+from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.quantized import NOTHING, Arguments, ProductRequest, attr_of
 from asmdnn.ops.typed import numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
@@ -20,7 +20,6 @@ from asmdnn.types import AccumulationMode, DataType, FpMathMode
 
 TENSORS = {"x": "src", "w": "weights", "out": "dst"}  # and what the primitive calls them
 CHANNELS = 1  # the mask of weights' output channels
-find = calls.entries.get
 
 
 def inner_product(
@@ -109,10 +108,7 @@ def compute(
     shapes = tuple([(name, *layout_key(array)) for name, array in arrays.items()])
     asked = chain, request.modes, request.dtype, numbers.key, engine_key(engine)
     key = ("inner_product", shapes, packed, where, asked)
-    try:
-        call = find(key)
-    except Exception:  # what cannot be hashed or compared is nothing that prepare() takes
-        call = None
+    call = kept_call(key)
     if call is None:
         call = calls.put(key, prepare(arrays, packed, target, numbers, request))
     operands = [*arrays.values(), *numbers.arrays.values()]

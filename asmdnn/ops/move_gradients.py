@@ -93,7 +93,7 @@ def pad_gradient(dy: Any, widths: Widths, mode: PadMode = "constant", *, engine:
     starts = [before for before, _ in pairs]
     if mode == "constant":
         return slice(found, starts, [a + n for a, n in zip(starts, sizes, strict=True)], engine=engine)
-    wide = in_f32(found)
+    wide = in_f32(found, engine)
     for axis, pair in enumerate(pairs):
         if max(pair):
             places = allocated(np.pad, range(sizes[axis]), pair, mode)

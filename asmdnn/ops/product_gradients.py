@@ -79,7 +79,7 @@ def matmul_gradient(dy: Any, a: Any, b: Any, *, engine: Engine | None = None) ->
 def of_broadcast(a: AnyArray, b: AnyArray, dims: tuple[int, ...], like: AnyArray, engine: Engine | None) -> AnyArray:
     """A product of the type of `like`, summed to these dims; of factors of several types as f32."""
     if kind_of(a) != kind_of(b):
-        a, b = in_f32(a), in_f32(b)
+        a, b = in_f32(a, engine), in_f32(b, engine)
     whole = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) == dims[:-2]
     kind = kind_of(like) if whole else f32
     product: AnyArray = matmul(a, b, dtype=None if kind_of(a) == kind == f32 else kind, engine=engine)

@@ -10,7 +10,7 @@ from asmdnn.forking import importing
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
 from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
-from asmdnn.ops.calls import ArrayCall, calls, desc_of, layout_of
+from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.packed import pack
 from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed, needs_types
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
@@ -24,7 +24,6 @@ from asmdnn.primitives.products.plan import THRICE
 from asmdnn.types import AccumulationMode, DataType, FpMathMode, f32
 
 MANY_ROWS = 512  # that pay for what is done to each of them
-find = calls.entries.get
 
 
 def matmul(
@@ -68,7 +67,7 @@ def matmul(
         where = (target.shape, target.strides)
     chain = chain_of(post_ops)
     key = ("matmul", x.shape, x.strides, second, third, where, chain, modes, engine_key(engine))
-    call = kept(key)
+    call = kept_call(key)
     if call is None:
         call = calls.put(key, prepare(arrays, b, third is not None, target, attr_of(chain, modes), engine))
     if chain:
@@ -83,14 +82,6 @@ def of_types(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -> An
         from asmdnn.ops.typed_matmul import typed_matmul
 
     return typed_matmul(a, b, bias, out, request)
-
-
-def kept(key: tuple[Any, ...]) -> ArrayCall | None:
-    """The call of this key; none for one that cannot be hashed, as what is no post-op."""
-    try:
-        return find(key)
-    except TypeError:
-        return None
 
 
 def prepare(

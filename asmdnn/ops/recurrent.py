@@ -11,7 +11,7 @@ from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, aligned
-from asmdnn.ops.calls import ArrayCall, calls, layout_of
+from asmdnn.ops.calls import ArrayCall, calls, kept_call, layout_of
 from asmdnn.ops.packed_weights import PackedWeights
 from asmdnn.ops.typed import kind_of, numpy_type, typed
 from asmdnn.primitives.attributes.attr import Attr
@@ -39,7 +39,6 @@ KNOWN = (*PACKED, "bias", "weights_peephole", *SCALES)
 LEFT2RIGHT: RNNDirection = "unidirectional_left2right"
 
 MANY = 32  # sequences, for which weights are packed
-find = calls.entries.get
 
 
 def rnn(
@@ -159,10 +158,7 @@ def run(
         raise InvalidArguments(f"lengths must be a sequence of integers, not {shown(lengths)}") from None
     layouts = tuple((name, layout) for name, (_, layout) in given.items())
     key = (cell, layouts, direction, steps, tuple(more.items()), fpmath_mode, engine_key(engine))
-    try:
-        call = find(key)
-    except Exception:  # something that cannot be hashed or compared, which the description will name
-        call = None
+    call = kept_call(key)
     if not isinstance(call, RecurrentCall):
         fields, attr = {"direction": direction, "lengths": steps, **more}, Attr(fpmath_mode=fpmath_mode)
         call = prepare(KINDS[cell], arguments, given, fields, attr, engine)

@@ -49,6 +49,6 @@ def zeros_of(dims: tuple[int, ...], like: AnyArray) -> AnyArray:
     return named(allocated(np.zeros, dims, kind.numpy), kind)
 
 
-def in_f32(array: Any) -> AnyArray:
+def in_f32(array: Any, engine: Engine | None) -> AnyArray:
     """The same numbers."""
-    return array if kind_of(array) == f32 else weighted_sum([array], dtype=f32)
+    return array if kind_of(array) == f32 else weighted_sum([array], dtype=f32, engine=engine)

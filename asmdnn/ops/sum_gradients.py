@@ -47,7 +47,7 @@ def reduce_gradient(
     if not src.size:
         return zeros_of(src.shape, of_dy).view(of_dy.dtype)
     line, back = src.reshape(src.shape or (1,)), of_dy.reshape(kept or (1,))
-    wide, own = (in_f32(line), in_f32(back)), axes if src.ndim else (0,)
+    wide, own = (in_f32(line, engine), in_f32(back, engine)), axes if src.ndim else (0,)
     p, eps = finite("p", p), finite("eps", eps)
     found = ReductionGradient(*wide, alg, own, p=p, eps=eps, engine=engine).gradient()
     found = expand(found, line.shape, engine=engine) if found.shape != line.shape else found

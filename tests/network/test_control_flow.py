@@ -141,3 +141,17 @@ def test_scans_that_do_not_fit() -> None:
     whole = graph([scan], [("x", F32, [4]), ("a", F32, [6, 4])], [("y", F32, None)])
     with pytest.raises(dnn.InvalidArguments, match="has 2 scan_input_axes, it must have 1"):
         dnn.load_onnx(bytes_of(whole), engine=engine())
+
+
+def test_a_model_may_call_its_values_as_bodies_would_be_called() -> None:
+    """Of a condition that is known the branch comes in its node's place, its values under names that no others have."""
+    adding = [node("Add", ["branch 1/a", "branch 1/a"], ["a"]), node("Neg", ["a"], ["b"])]
+    twice = graph(adding, [], [("b", F32, [1, 3])])
+    once = graph([node("Identity", ["x"], ["b"])], [], [("b", F32, [1, 3])])
+    nodes = [
+        node("Exp", ["x"], ["branch 1/a"]),
+        node("If", ["yes"], ["z"], then_branch=twice, else_branch=once),
+        node("Mul", ["z", "branch 1/a"], ["branch 1/b"]),
+        node("Add", ["branch 1/b", "x"], ["y"]),
+    ]
+    compare(graph(nodes, [("x", F32, [1, 3])], [("y", F32, [1, 3])], {"yes": np.True_}), *WAYS)

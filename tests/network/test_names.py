@@ -13,8 +13,8 @@ from tests.network.nets import engine
 
 pytestmark = pytest.mark.isa("avx2")
 OWN = (
-    WEIGHTS, ARENA, OWN_SCRATCH, "constant 0", "constant 1", "input x", "result y", "result Relu 1", "MatMul 0", "Relu 1",
-    "scratch x of step 0", "value x", "input weights",
+    WEIGHTS, ARENA, OWN_SCRATCH, "constant 0", "constant 1", "input x", "result y", "result Relu 1", "MatMul 0",
+    "Relu 1", "scratch x of step 0", "value x", "input weights",
 )  # fmt: skip
 FIRST = np.arange(60, dtype=np.float32).reshape(3, 20) / 60
 SECOND = np.linspace(-1, 1, 20 * 7, dtype=np.float32).reshape(20, 7)

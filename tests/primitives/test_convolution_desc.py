@@ -133,3 +133,11 @@ def test_sizes_that_overflow(dims: tuple[int, ...]) -> None:
         dnn.MemoryDesc(dims, dnn.f32, "nchw")
     with pytest.raises(dnn.InvalidArguments, match=r"dims .* the largest tensor has 2\*\*46"):
         dnn.MemoryDesc(dims, dnn.f32, "any")
+
+
+def test_tensors_that_a_primitive_lacks() -> None:
+    tensor = dnn.MemoryDesc((4, 8), dnn.f32, "ab")
+    pd = dnn.primitive_desc(dnn.BinaryForward("add", tensor, tensor, tensor), engine=dnn.Engine(isa="avx2"))
+    assert pd.dst_desc == tensor and pd.weights_desc is pd.bias_desc is None
+    with pytest.raises(dnn.InvalidArguments, match="binary:avx2 has no src, but src0, dst, src1: look into"):
+        _ = pd.src_desc

@@ -26,7 +26,8 @@ from asmdnn.types import u8
 class PrimitiveDesc:
     """A description and its plan: formats resolved, kernels and schedule known, nothing generated.
 
-    Queries carry oneDNN's names.  The descriptors of absent arguments are None.
+    Queries carry oneDNN's names.  The descriptors of absent arguments are None; src and dst, which most kinds have,
+    raise InvalidArguments where a kind has others.
     """
 
     def __init__(
@@ -46,9 +47,15 @@ class PrimitiveDesc:
         """For example "direct:avx2"."""
         return self.plan.implementation
 
+    def _tensor(self, name: str) -> MemoryDesc:
+        if name not in self.plan.tensors:
+            there = ", ".join(self.plan.tensors)
+            raise InvalidArguments(f"{self.implementation} has no {name}, but {there}: look into pd.plan.tensors")
+        return self.plan.tensors[name]
+
     @property
     def src_desc(self) -> MemoryDesc:
-        return self.plan.tensors["src"]
+        return self._tensor("src")
 
     @property
     def weights_desc(self) -> MemoryDesc | None:
@@ -60,7 +67,7 @@ class PrimitiveDesc:
 
     @property
     def dst_desc(self) -> MemoryDesc:
-        return self.plan.tensors["dst"]
+        return self._tensor("dst")
 
     @property
     def diff_src_desc(self) -> MemoryDesc | None:
