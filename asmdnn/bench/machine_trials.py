@@ -23,6 +23,7 @@ def _trial(words: str, threads: int = 1) -> Trial:
 
 
 _REORDERS: Final = "--reorder --stag=abx --dtag=axb,aBx16b 1x64x56x56 1x512x14x14 --stag=axb --dtag=abx 1x256x28x28"
+_PARTS: Final = "--reorder --sdt=bf16 --ddt=bf16 --stag=abx --dtag=aBx16b 1x64x56x56 1x512x14x14 2x96x28x28"
 _TRANSPOSES: Final = "--reorder --stag=ab --dtag=ba 512x512 1000x1024 --stag=abx --dtag=axb 1x256x28x28 1x512x14x14"
 _CONVERSIONS: Final = "--reorder --sdt=f32 --ddt=s8,bf16 --stag=abx --dtag=axb 1x64x56x56 1x512x14x14"
 _WIDENINGS: Final = "--reorder --sdt=bf16,s8 --ddt=f32 --stag=abx --dtag=abx 1x64x56x56 4x64x56x56"
@@ -74,6 +75,8 @@ _WINOGRAD_GROUPS: Final = (
 )
 _SHORT_GROUPS: Final = "--conv --alg=auto --dir=FWD_I g32mb1ic512ih7oc512oh7kh3ph1 g32mb1ic512ih9oc512oh9kh3ph1"
 _RANKS: Final = "--topk --values=true --k=5 128x1000 --k=2 4096x8 --k=8 4096x64"
+_LARGEST: Final = "--topk --k=1 --axis=1 --stag=axb 1x21x200x200 1x64x100x100 --stag=abx 128x1000 64x2048"
+_HALF_ROWS: Final = "--resampling --tag=abx --alg=linear mb1ic256ih20oh40 mb1ic64ih28oh56 mb1ic64ih19oh38"
 _SHORT_SUMS: Final = "--reduction --alg=sum,mean 1x2048x49:1x2048x1 1x4096x64:1x4096x1"
 _GRADIENTS: Final = (
     "--prelu --dir=BWD_DW --stag=axb 2x256x56x56:1x256x1x1 1x144x56x56:1x144x1x1 --bnorm --dir=BWD_DW --flags=CH "
@@ -97,12 +100,13 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "moves.streaming_bytes": _trial(_LARGE_REORDERS),
         "moves.shuffle_streaming_bytes": _trial(_LARGE_SHUFFLES),
         "moves.wide_cost": _trial(_REORDERS),
+        "moves.wide_parts_cost": _trial(_PARTS),
         "moves.wide_shuffle_cost": _trial(_SHUFFLES),
         "moves.many_sources_cost": _trial(_SHUFFLES),
         "moves.blocked_permute_cost": _trial(_SHUFFLES),
         "moves.convert_ahead_bytes": _trial(_WIDENINGS),
         "moves.page_bytes": _trial(_TRANSPOSES),
-        "moves.near_convert_rows": _trial(_CONVERSIONS),
+        "moves.near_convert_bytes": _trial(_CONVERSIONS),
         "convolution.streaming_bytes": _trial(_WIDE_DST),
         "convolution.panel_share": _trial(_PANELS),
         "convolution.src_ahead_bytes": _trial(_MANY_IMAGES),
@@ -137,10 +141,12 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "winograd_groups.memory_overlapped": _trial(_WINOGRAD_GROUPS),
         "winograd_groups.far_bytes_per_cycle": _trial(_WINOGRAD_GROUPS),
         "topk.narrow_elements": _trial(_RANKS),
+        "topk.narrow_largest": _trial(_LARGEST),
         "resampling.streaming_share": _trial(_ENLARGED),
         "reduction.whole_rows_bytes": _trial(_GRADIENTS),
         "reduction.whole_rows_of_sums_bytes": _trial(_GRADIENTS),
         "reduction.narrow_elements": _trial(_SHORT_SUMS),
+        "resampling.wide_row": _trial(_HALF_ROWS),
         "pooling.wide_row": _trial(_SHORT_WINDOWS),
         "pooling.narrow_plane": _trial(_WHOLE_PLANES),
     }

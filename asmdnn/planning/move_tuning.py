@@ -23,7 +23,8 @@ class MoveTuning:
     far_bytes_per_cycle: float = 15.0  # from memory, besides
     far_run_cycles: float = 5.0
     wide_cost: float = 1.0  # of a move with zmm registers, in those with ymm: measured on Zen 5, by 3 0.5 to 0.9x
-    wide_shuffle_cost: float = 1.0  # the same where a shuffle's units are built,
+    wide_parts_cost: float = 1.0  # the same where a register has parts of several rows of dst,
+    wide_shuffle_cost: float = 1.0  # or where a shuffle's units are built,
     many_sources_cost: float = 1.0  # times that for f32 from more than two places, or from blocks that are read again
     blocked_permute_cost: float = 1.0  # of permuted vectors where channels lie in blocks, in those where they are dense
     permute_cost: float = 4.0  # of VPERMD with ymm registers, in other vector instructions
@@ -37,7 +38,7 @@ class MoveTuning:
     conflict_bytes: int = 1024  # and these, if their lines conflict in L1: nchw to nhwc 512x14x14 1.5x, 256x28x28 1.15x
     set_lines: int = 8  # lines that a set of L1 holds: more rows are read a line at a time, 64x64x64 3x faster
     convert_rows: int = 16  # unrolled side of a transpose that converts,
-    near_convert_rows: int = 16  # and where rows of dst are near one another
+    near_convert_bytes: int = 16  # and at least so much of a row of dst, where rows are near one another
     least_across: int = 4  # units of a line that a transpose unrolls, where they are so large that few make one
     unrolled_bytes: int = 512  # of a row that is copied, in a turn of its loop
     convert_ahead_bytes: int = 1024  # lines of dst are prefetched so far ahead of conversions to wider types
@@ -173,5 +174,6 @@ class TopKTuning:
     result_cycles: int = 40  # of a result of a row: the latency of two reductions
     lanes: int = 64  # of a record of rows apart, at least: four lines of each row
     narrow_elements: int = 4096  # of rows whose lists take ymm registers: Zen 5, top 2 of 4096x8 1.8x, 8 of 4096x64 1.4
+    narrow_largest: int = 1  # the same for one result of each row
     most_listed: int = 10  # results of rows, more are sorted: lists of 8 took 0.7 to 1.1x as long, of 16 1.4 to 2.6x
     most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x

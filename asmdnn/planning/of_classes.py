@@ -94,8 +94,9 @@ ZEN5: Final = Tuning(
         # and 4 in blocks are 1.3 to 2.4x by ymm units, 4 in nhwc 1.25x; 240 and 480 rows in blocks 0.65 to 0.72x.
         many_sources_cost=2.3,
         permute_cost=2.0,  # VPERMD takes as long, by a microbenchmark; it decided none of 348 shuffles
-        # f32 nchw to s8 and u8 nhwc 512x14x14 2.1x, others 0.95 to 1.1x; a page apart 0.5x, which is not taken.
-        near_convert_rows=32,
+        # f32 nchw to s8 and u8 nhwc 512x14x14 2.1x, others near 1; 64 bytes of bf16 are 0.95 to
+        # 1.1x.  A page apart it would be 0.5x.
+        near_convert_bytes=32,
         convert_ahead_bytes=64,  # bf16 and s8 to f32 in L2 1.08 to 1.10x, level elsewhere
         streaming_bytes=24 << 20,  # bf16 to f32 of 19 MB 1.36x, f32 nchw to nhwc 1.23x
     ),
@@ -186,17 +187,24 @@ ZEN4: Final = Tuning(
     winograd_groups=replace(ZEN5.winograd_groups, weights_kib_cycles=11, ends_kib_cycles=60),
     moves=MoveTuning(
         wide_cost=1.3,  # reorders to blocks of 8 channels: 1.03 to 1.26x
+        wide_parts_cost=2.0,  # bf16 to blocks of 16 channels 1.23 to 1.41x, of 13 MB 1.04x
+        # f32 nchw to s8 and u8 nhwc 512x14x14 1.40x, 64x56x56 1.05 to 1.10x, 16 images 0.99 to 1.01x.
+        near_convert_bytes=32,
         wide_shuffle_cost=1.9,  # 204 of 576 shuffles, which then go by ymm units: 1.44x in the mean, 1.01 at least
         blocked_permute_cost=1.35,  # blocks of 8 and 16 channels by groups of 2, 3, 120 and 240: 1.0 to 1.9x
         streaming_bytes=24 << 20,  # bf16 to f32 of 19 MB 1.34 to 1.45x, f32 to bf16 0.98 to 1.04x
         convert_ahead_bytes=256,  # bf16 and s8 to f32, 1 to 19 MB: 1.02 to 1.28x, as without prefetching
     ),
-    topk=TopKTuning(narrow_elements=1 << 30),  # top 5 of 32x30522: 1.8x; of 128x1000 2.5x, top 2 of 4096x8 4.8x
+    # Top 5 of 32x30522 1.8x, of 128x1000 2.5x, top 2 of 4096x8 4.8x; top 1 of 8 to 100 elements 1.13 to 2.1x, of 200 to
+    # 2048 1.03 to 1.17x, of 50257 it would be 0.95x.
+    topk=TopKTuning(narrow_elements=1 << 30, narrow_largest=4096),
     # Sums, maxima and means of 16 to 64 elements 1.16 to 2.2x; of 100 and 128 0.97 to 1.1x.
     reduction=replace(PIECES_OF_ROWS, narrow_elements=64),  # whole rows are not timed
     # 3x3 of 17 columns 1.68x, of 28 and 35 1.26x, of 100 1.15x, 5x5 of 20 1.86x, with strides of 2 1.05 to 1.18x.
     # Whole planes of 3x3 1.9x, 4x4 2x, 7x7 1.4 to 1.5x, 8x8 1.4x, 10x10 1.15x; of 14x14 1.0x, 28x28 0.97x.
     pooling=PoolingTuning(wide_row=MAX_BYTES, narrow_plane=100),
+    # Linear rows of 38, 40, 56, 120 and 200 1.03 to 1.27x; of 28 it would be 0.82x, nearest 0.91 to 1.04x.
+    resampling=ResamplingTuning(wide_row=MAX_BYTES),
 )
 SET_LINES: Final = 12  # 48 KiB of L1 in 12 ways: Intel's optimization manual, caches of Sunny Cove and Golden Cove
 # LLVM's model skylake-avx512 (llvm-mca 14): VPERMD is one micro-operation of port 5, as VPSHUFB, VSHUFPS and unpacks.

@@ -243,6 +243,7 @@ class ResamplingTuning:
 
     record_cycles: int = 4000  # planes whose rows take less share a record
     streaming_share: int = 2  # of L3: a larger dst goes past the caches
+    wide_row: int = 1  # of linear results: shorter ones that end in a half-empty zmm register take ymm registers
 
 
 @dataclass(frozen=True, slots=True)

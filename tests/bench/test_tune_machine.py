@@ -251,5 +251,5 @@ def test_where_nothing_can_be_kept(
 def test_names() -> None:
     assert chosen_names("") == tuple(CANDIDATES)
     assert set(chosen_names("moves,topk.narrow_elements")) == {
-        name for name in CANDIDATES if name.startswith(("moves.", "topk."))
+        name for name in CANDIDATES if name.startswith(("moves.", "topk.narrow_elements"))
     }

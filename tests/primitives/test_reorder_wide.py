@@ -161,7 +161,7 @@ def test_half_lines_that_meet_in_l1_are_written_a_few_at_a_time(
     [
         (dnn.s8, (512, 196), 32),  # 32 bytes of a line at a time
         (dnn.s8, (24, 196), 24),  # all of the line
-        (dnn.bf16, (64, 196), 32),
+        (dnn.bf16, (64, 196), 16),  # the same 32 bytes
         (dnn.s8, (4096, 100), 256),  # a page apart: of 16 columns
         (dnn.bf16, (512, 196), 256),  # half lines that meet in L1: the same
     ],
@@ -179,9 +179,44 @@ def test_conversions_on_zen_5_write_more_of_a_line(ddt: dnn.DataType, dims: tupl
 def test_values_of_conversions_on_zen_5(sdt: dnn.DataType, ddt: dnn.DataType, rows: int) -> None:
     desc = dnn.Reorder(dnn.MemoryDesc((rows, 45), sdt, "ab"), dnn.MemoryDesc((rows, 45), ddt, "ba"))
     pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen5"))
-    assert max(spec.rows for spec in pd.plan.specs) == min(rows, 32)  # type: ignore[attr-defined]
+    wanted = {dnn.u8: min(rows, 32), dnn.bf16: 16, dnn.f32: rows if rows < 64 else 16}  # short rows of f32 as a whole
+    assert max(spec.rows for spec in pd.plan.specs) == wanted[ddt]  # type: ignore[attr-defined]
     pd.plan.check()
     values = np.random.default_rng(rows).integers(0, 256, (rows, 45)).astype(np.float32)  # which bf16 holds, too
     memories = {"src": dnn.reorder(dnn.Memory.from_array(values), desc.src), "dst": dnn.Memory(desc.dst)}
     emulate_plan(pd.plan, memories)
     assert np.array_equal(dnn.reorder(memories["dst"], dnn.MemoryDesc((rows, 45), dnn.f32, "ab")).numpy(), values)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize("cost", [1.0, 2.0])
+def test_registers_with_parts_of_several_rows(cost: float) -> None:
+    """Of bf16 a block of 16 channels is half a zmm register; f32 fill one, which does not cost more."""
+    engine = dnn.Engine(isa="avx512_core", threads=1, tuning=replace(DEFAULT, moves=MoveTuning(wide_parts_cost=cost)))
+    dims = (1, 32, 9, 7)
+    for kind, level in ((dnn.bf16, NARROW if cost == 2.0 else WIDE), (dnn.f32, WIDE)):
+        desc = dnn.Reorder(dnn.MemoryDesc(dims, kind, "nchw"), dnn.MemoryDesc(dims, kind, "nChw16c"))
+        pd = dnn.primitive_desc(desc, engine=engine)
+        assert widths(pd) == {level}
+        pd.plan.check()
+        values = np.arange(np.prod(dims)).reshape(dims).astype(kind.numpy)
+        memories = {"src": dnn.Memory.from_numpy(values, desc.src), "dst": dnn.Memory(desc.dst)}
+        emulate_plan(pd.plan, memories)
+        np.testing.assert_array_equal(memories["dst"].numpy(), values)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("kind", "rows"), [(dnn.s8, 32), (dnn.bf16, 16)])
+def test_bytes_of_a_row_that_a_conversion_writes_at_a_time(kind: dnn.DataType, rows: int) -> None:
+    tuning = replace(DEFAULT, moves=MoveTuning(near_convert_bytes=32))
+    dims = (1, 64, 5, 6)
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "nchw"), dnn.MemoryDesc(dims, kind, "nhwc"))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, tuning=tuning))
+    assert {spec.rows for spec in pd.plan.specs} == {rows}
+    pd.plan.check()
+    values = np.arange(-60, np.prod(dims) - 60).reshape(dims) % 100 - 50.0
+    memories = {"src": dnn.Memory.from_numpy(values.astype(np.float32), desc.src), "dst": dnn.Memory(desc.dst)}
+    emulate_plan(pd.plan, memories)
+    found = memories["dst"].numpy()
+    wanted = values.astype(np.float32).view(np.uint32) >> 16 if kind == dnn.bf16 else values
+    np.testing.assert_array_equal(found, wanted)

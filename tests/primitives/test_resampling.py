@@ -7,9 +7,10 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.resampling import resampled
+from asmdnn.planning.tuning import DEFAULT
 from asmdnn.primitives.resampling.description import Coordinates, ResamplingAlgorithm
-from tests.support.plans import proved_desc
-from tests.support.tuning import tuned
+from tests.support.plans import emulate_plan, proved_desc
+from tests.support.tuning import tuned, with_numbers
 
 COORDINATES: tuple[Coordinates, ...] = ("half_pixel", "align_corners", "asymmetric")
 SIZES: tuple[Any, ...] = (
@@ -245,3 +246,23 @@ def test_a_large_batch_of_large_planes_is_planned() -> None:
     src, dst = (dnn.MemoryDesc((200, 210, n, n), dnn.f32, "acdb") for n in (65, 513))
     plan = dnn.primitive_desc(dnn.ResamplingForward("linear", src, dst), engine=dnn.Engine(isa="avx2")).plan
     assert sum(len(phase.records) for phase in plan.phases) < 1 << 14 < sum(phase.count for phase in plan.phases)
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(
+    ("alg", "row", "level"),
+    [("linear", 20, "avx2"), ("linear", 30, "avx512_core"), ("linear", 16, "avx512_core"),
+     ("linear", 40, "avx512_core"), ("nearest", 20, "avx512_core")],
+)  # fmt: skip
+def test_rows_that_end_in_a_half_empty_register(alg: ResamplingAlgorithm, row: int, level: str) -> None:
+    """A class may want ymm registers for such rows if they are short; what is only copied is not worth it."""
+    tuning = with_numbers(DEFAULT, "resampling", wide_row=40)
+    dims, sizes = (1, 3, 5, row // 2), (10, row)
+    engine = dnn.Engine(isa="avx512_core", threads=1, tuning=tuning)
+    pd = proved_desc(described(alg, dims, sizes, "ab{}", "half_pixel"), engine=engine)
+    assert pd.implementation == "rows:avx512_core"
+    assert {spec.isa for spec in pd.plan.specs} == {level}
+    x = numbers(*dims)
+    memories = {"src": dnn.Memory.from_array(x), "dst": dnn.Memory(pd.dst_desc)}
+    emulate_plan(pd.plan, memories)
+    np.testing.assert_allclose(memories["dst"].numpy(), expected(alg, x, sizes, "half_pixel"), rtol=0, atol=1e-6)

@@ -7,7 +7,9 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.reduction import top
+from asmdnn.planning.tuning import DEFAULT
 from tests.support.plans import emulate_plan
+from tests.support.tuning import with_numbers
 
 
 def integers(*dims: int, seed: int = 0) -> Any:
@@ -140,3 +142,17 @@ def test_lists_of_short_rows_take_ymm_registers(k: int, elements: int, level: st
         assert {spec.isa for spec in pd.plan.specs} == {wanted_level}
         assert pd.implementation == ("rows" if axis else "lanes") + ":avx512_core"
         pd.plan.check()
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("elements", "level"), [(24, "avx2"), (40, "avx512_core")])
+def test_short_rows_of_one_result_may_take_ymm_registers(elements: int, level: str) -> None:
+    tuning = with_numbers(DEFAULT, "topk", narrow_largest=32)
+    src, dst, _ = descs((5, elements), 1, "ab", 1)
+    engine = dnn.Engine(isa="avx512_core", threads=1, tuning=tuning)
+    pd = dnn.primitive_desc(dnn.TopKForward("max", src, dst, 1), engine=engine)
+    assert {spec.isa for spec in pd.plan.specs} == {level}
+    x = integers(5, elements)
+    memories = {"src": dnn.Memory.from_array(x), "dst": dnn.Memory(pd.plan.tensors["dst"])}
+    emulate_plan(pd.plan, memories)
+    assert np.array_equal(memories["dst"].numpy(), wanted(x, 1, 1)[0])

@@ -88,6 +88,11 @@ class TransposeSpec:
         return vector_bytes(self.isa)
 
     @property
+    def stores_parts(self) -> bool:
+        """Whether a register holds parts of several rows of dst."""
+        return self.unit_bytes < MOVED_BYTES and quarters_of(self, self.vector_bytes)[1] > 1
+
+    @property
     def operations(self) -> int:
         """Vector instructions of all tiles: loads of quarters, interleaves, stores."""
         if self.unit_bytes == MOVED_BYTES:

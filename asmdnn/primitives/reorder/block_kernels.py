@@ -172,7 +172,10 @@ class BlockKernels:
 
     def cost(self, spec: Counted) -> float:
         """In instructions on ymm registers."""
-        return spec.operations * (self.tuning.wide_cost if spec.vector_bytes > vector_bytes(NARROWEST) else 1)
+        if spec.vector_bytes == vector_bytes(NARROWEST):
+            return spec.operations
+        in_parts = isinstance(spec, TransposeSpec) and spec.stores_parts
+        return spec.operations * (self.tuning.wide_parts_cost if in_parts else self.tuning.wide_cost)
 
     def streaming(self, spec: Copy) -> Copy:
         """The kernel with streaming stores if its vectors follow one another.

@@ -102,7 +102,7 @@ class Blocks(BlockKernels):
         elif self.is_far(shape, across):
             return {"columns": across, "rows": tuning.page_lines * across}  # lines of a page while it is at hand
         elif not self.conversion.is_copy:
-            across = max(across, min(tuning.near_convert_rows, shape.rows.extent))
+            across = max(across, min(tuning.near_convert_bytes // dst, shape.rows.extent))
         return {"columns": whole_vectors(max(1, tuning.record_bytes // (across * unit))), "rows": across}
 
     def is_whole(self, shape: Shape, unit: int) -> bool:

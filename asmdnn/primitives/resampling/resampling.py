@@ -6,7 +6,7 @@ import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.isa.elements import narrowing_level, storing_element
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import phases_of
@@ -26,7 +26,7 @@ from asmdnn.primitives.reorder.copies import WORD
 from asmdnn.primitives.resampling.channels import DenseChannels
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
-from asmdnn.primitives.resampling.taps import Numbers
+from asmdnn.primitives.resampling.taps import Numbers, ResampleTaps
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.words import in_words
 from asmdnn.records import dataclass, replace
@@ -134,7 +134,8 @@ def resampled_by_rows(request: ResampleRequest, src: MemoryDesc, dst: MemoryDesc
     engine, isa = request.engine, request.isa
     axes = [request.desc.taps(axis) for axis in range(src.ndims - 2)]
     record_cycles = engine.tuning.resampling.record_cycles
-    maker = DenseRows(isa, planes_of(src, dst, True), axes, streams(dst, engine), record_cycles, request.chain)
+    level = level_of_rows(axes[-1], isa, engine.tuning.resampling.wide_row)
+    maker = DenseRows(level, planes_of(src, dst, True), axes, streams(dst, engine), record_cycles, request.chain)
     calls, assembly = maker.calls(), Assembly(engine.tuning, engine.isa)
     if calls is None:
         raise Refused("rows differ so that there would be much code, or lie too far apart")
@@ -142,6 +143,13 @@ def resampled_by_rows(request: ResampleRequest, src: MemoryDesc, dst: MemoryDesc
     buffers = (name if name in assembly.constants else "" for name in ("weights", "factors"))
     assembly.add(phases_of(calls, views(("src", "dst", *buffers)), engine.tuning.phases, along_dst=True))
     return assembly.plan(f"rows:{isa}", {"src": src, "dst": dst}, ("dst",))
+
+
+def level_of_rows(taps: ResampleTaps, isa: str, wide_row: int) -> str:
+    """The lower level for short rows that would end in a half-empty wide vector, unless they only copy."""
+    row, lanes = len(taps.weights), lanes_of(isa)
+    is_half_empty = 0 < row % lanes <= lanes // 2
+    return NARROWEST if taps.each > 1 and is_half_empty and row < wide_row else isa
 
 
 def streams(dst: MemoryDesc, engine: Engine) -> bool:

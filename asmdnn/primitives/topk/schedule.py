@@ -102,9 +102,10 @@ class TopKRequest(AlongAxis[TopKSpec]):
 
     @property
     def isa_of_rows(self) -> str:
-        """Of kernels of dense rows: the lower level for lists of several results of short ones."""
-        is_short = self.desc.src.dims[self.desc.axis] <= self.tuning.topk.narrow_elements
-        return NARROWEST if self.desc.k > 1 and is_short else self.isa
+        """Of kernels of dense rows: the lower level for short ones."""
+        tuning = self.tuning.topk
+        longest = tuning.narrow_elements if self.desc.k > 1 else tuning.narrow_largest
+        return NARROWEST if self.desc.src.dims[self.desc.axis] <= longest else self.isa
 
     def lanes(self, tensors: Tensors) -> Calls[TopKSpec]:
         """Vectors of a dense loop, each searched down the axis.  Raises Refused."""
