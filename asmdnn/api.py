@@ -12,7 +12,7 @@ from asmdnn.blas import (
     gemm_x8x8s32,
     sgemm,
 )
-from asmdnn.errors import AsmdnnError, InvalidArguments, OutOfMemory, Unimplemented
+from asmdnn.errors import AsmdnnError, InvalidArguments, NotPackable, OutOfMemory, PlanError, Unimplemented
 from asmdnn.export.writing import export_c
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory_use import MemoryReport, clear_caches, memory_report, set_memory_limits
@@ -134,22 +134,21 @@ __all__ = [
     "AdaptivePooling", "Algorithm", "AsmdnnError", "AttentionBackward", "AttentionForward", "Attr",
     "BatchNormBackward", "BatchNormForward", "Binary", "BinaryForward", "Calibration", "Concat",
     "ConvolutionBackwardData", "ConvolutionBackwardWeights", "ConvolutionForward", "CumulativeProduct",
-    "CumulativeSum", "DataType", "DeconvolutionBackwardData", "DeconvolutionBackwardWeights",
-    "DeconvolutionForward", "Depthwise", "Dim", "Dropout", "Eltwise", "EltwiseBackward", "EltwiseForward", "Engine",
-    "GRUBackward", "GRUForward", "Gather", "Graph", "GroupNormBackward", "GroupNormForward",
-    "InnerProductBackwardData", "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments",
-    "LBRGRUBackward", "LBRGRUForward", "LRNBackward", "LRNForward", "LSTMBackward", "LSTMForward",
-    "LayerNormBackward", "LayerNormForward", "MatMul", "MatMulRows", "Memory", "MemoryDesc", "MemoryReport",
-    "Network", "OpenNetwork", "OutOfMemory", "PReLU", "PReLUBackward", "PReLUForward", "PackedWeights", "Pad",
-    "PoolingBackward", "PoolingForward", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "QuantizedMatMul",
-    "RandomNumbers", "ReductionForward", "Refusal", "Reorder", "ResamplingBackward", "ResamplingForward", "Scatter",
-    "Shuffle", "SoftmaxBackward", "SoftmaxForward", "StochasticRounding", "Stream", "Sum", "SumForward",
-    "TopKForward", "TorchNetwork", "TrainingStep", "TreeEnsemble", "Unimplemented", "VanillaRNNBackward",
-    "VanillaRNNForward", "absolute", "bf16", "ceil", "clear_caches", "clip", "cos", "exp", "export_c", "f4_e2m1",
-    "f8_e4m3", "f8_e5m2", "f16", "f32", "floor", "fmod", "from_torch", "gemm_bf16bf16f32", "gemm_compute",
-    "gemm_f16f16f32", "gemm_pack", "gemm_pack_get_size", "gemm_x8x8s32", "implementations", "load_network",
-    "load_onnx", "load_pack", "log", "logistic", "losses", "max_cpu_isa", "maximum", "memory_report", "minimum",
-    "mod", "nf4", "ops", "optim", "power", "primitive_desc", "quantize", "recurrent", "reorder", "rint", "s4", "s8",
-    "s32", "set_memory_limits", "sgemm", "show", "sign", "sin", "sqrt", "square", "tanh", "trunc", "u4", "u8",
-    "where", "write_pack",
+    "CumulativeSum", "DataType", "DeconvolutionBackwardData", "DeconvolutionBackwardWeights", "DeconvolutionForward",
+    "Depthwise", "Dim", "Dropout", "Eltwise", "EltwiseBackward", "EltwiseForward", "Engine", "GRUBackward",
+    "GRUForward", "Gather", "Graph", "GroupNormBackward", "GroupNormForward", "InnerProductBackwardData",
+    "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments", "LBRGRUBackward", "LBRGRUForward",
+    "LRNBackward", "LRNForward", "LSTMBackward", "LSTMForward", "LayerNormBackward", "LayerNormForward", "MatMul",
+    "MatMulRows", "Memory", "MemoryDesc", "MemoryReport", "Network", "NotPackable", "OpenNetwork", "OutOfMemory",
+    "PReLU", "PReLUBackward", "PReLUForward", "PackedWeights", "Pad", "PlanError", "PoolingBackward",
+    "PoolingForward", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "QuantizedMatMul", "RandomNumbers",
+    "ReductionForward", "Refusal", "Reorder", "ResamplingBackward", "ResamplingForward", "Scatter", "Shuffle",
+    "SoftmaxBackward", "SoftmaxForward", "StochasticRounding", "Stream", "Sum", "SumForward", "TopKForward",
+    "TorchNetwork", "TrainingStep", "TreeEnsemble", "Unimplemented", "VanillaRNNBackward", "VanillaRNNForward",
+    "absolute", "bf16", "ceil", "clear_caches", "clip", "cos", "exp", "export_c", "f4_e2m1", "f8_e4m3", "f8_e5m2",
+    "f16", "f32", "floor", "fmod", "from_torch", "gemm_bf16bf16f32", "gemm_compute", "gemm_f16f16f32", "gemm_pack",
+    "gemm_pack_get_size", "gemm_x8x8s32", "implementations", "load_network", "load_onnx", "load_pack", "log",
+    "logistic", "losses", "max_cpu_isa", "maximum", "memory_report", "minimum", "mod", "nf4", "ops", "optim", "power",
+    "primitive_desc", "quantize", "recurrent", "reorder", "rint", "s4", "s8", "s32", "set_memory_limits", "sgemm",
+    "show", "sign", "sin", "sqrt", "square", "tanh", "trunc", "u4", "u8", "where", "write_pack",
 ]  # fmt: skip

@@ -29,6 +29,14 @@ class OutOfMemory(AsmdnnError, MemoryError):
     """The system has not so much memory for a tensor or a scratchpad."""
 
 
+class PlanError(AsmdnnError):
+    """A plan would read or write the wrong bytes: a defect of asmdnn or of a planner of yours, never the caller's."""
+
+
+class NotPackable(AsmdnnError):
+    """A plan holds a value that files have no word for."""
+
+
 def shortened(text: str, longest: int) -> str:
     """`text`, without its middle if it has more characters: the field stands in front, the way out after."""
     if len(text) <= longest:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from asmdnn.cli.models import TEXTS, ModelWords, data_of, model_words, number
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.unknown import unknown
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, PlanError
 from asmdnn.runtime.other_work import OtherWork
 
 if TYPE_CHECKING:
@@ -125,8 +125,6 @@ def prove_model(arguments: Sequence[str], prove: Callable[[str, Sequence[Any], i
 
 def violation_of(planned: Any) -> str:
     """What the plan violates, or ""."""
-    from asmdnn.planning.coverage import PlanError
-
     try:
         planned.check()
     except PlanError as error:

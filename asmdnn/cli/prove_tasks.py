@@ -10,7 +10,7 @@ from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.workers import mapped
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import PlanError, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.records import dataclass
 
@@ -103,7 +103,6 @@ def outcome_of(task: Task) -> Outcome:
 
 
 def plan_outcome(task: Task) -> Outcome:
-    from asmdnn.planning.check import PlanError
     from asmdnn.runtime.kernels import executor_spec
 
     plan = plan_of(task.words, task.level)

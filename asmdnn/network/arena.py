@@ -12,11 +12,11 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
 
+from asmdnn.errors import PlanError
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.running import ARENA, WEIGHTS
 from asmdnn.network.touches import Touches
-from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import barriers_before, intervals
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan

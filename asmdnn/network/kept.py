@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from asmdnn import environment
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import AsmdnnError, NotPackable
 from asmdnn.files import content_of
 from asmdnn.forking import importing
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
@@ -197,7 +197,6 @@ def put(key: str, planned: "NetworkPlan", runners: Sequence[Runner], weights_key
     under these."""
     with importing():
         from asmdnn.network.saving import kept_pieces
-        from asmdnn.planning.codec import NotPackable
 
     kept, own = store(), key if planned.runnable.native else key_with_numpy(key)
     try:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.errors import NotPackable
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.passing import name_of, type_named
-from asmdnn.planning.codec import NotPackable
 from asmdnn.planning.decoded import require
 
 BYTES = "latin-1"  # a character for each

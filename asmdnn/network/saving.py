@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, NotPackable, shown
 from asmdnn.generators.contract import Spec
 from asmdnn.jit import image_file, pack_file
 from asmdnn.network.compiled import CompiledSegment, packed
@@ -17,7 +17,6 @@ from asmdnn.network.saved_states import states_text
 from asmdnn.network.saving_parts import PartWriter, Shelf, Text, declared_text
 from asmdnn.network.storage import precision_text
 from asmdnn.network.words import borders_text
-from asmdnn.planning.codec import NotPackable
 from asmdnn.runtime.byte_sums import byte_sum
 from asmdnn.runtime.kernels import executor_spec, kernel_cache
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.errors import NotPackable
 from asmdnn.generators.contract import Spec
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.graph import NOTHING, Array
@@ -15,7 +16,7 @@ from asmdnn.network.node_text import known_text, node_text
 from asmdnn.network.numpy_part import NumpyPart
 from asmdnn.network.passing import name_of
 from asmdnn.network.running import NativePart, NetworkPart
-from asmdnn.planning.codec import NotPackable, encoded, plan_text
+from asmdnn.planning.codec import encoded, plan_text
 
 ALIGNMENT_BYTES = 64
 Text = dict[str, Any]

@@ -2,10 +2,10 @@
 
 from itertools import accumulate
 
+from asmdnn.errors import PlanError
 from asmdnn.network.joined import JoinedPlan, StateTensors
 from asmdnn.network.running import INPUT
 from asmdnn.network.touches import Touches
-from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import barriers_before, reads_where_written
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from asmdnn.errors import PlanError
 from asmdnn.generators.contract import KernelWords, Range, TapList
-from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import NOTHING, Int64, Phase
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls

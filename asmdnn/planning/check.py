@@ -18,8 +18,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from asmdnn.errors import PlanError
 from asmdnn.planning import bounds
-from asmdnn.planning.coverage import PlanError, Runs, cover, elements_of
+from asmdnn.planning.coverage import Runs, cover, elements_of
 from asmdnn.planning.groups import check_groups, merged_by_group
 from asmdnn.planning.periods import loops_of, periods_of
 from asmdnn.planning.phase import Int64, Phase
@@ -28,8 +29,6 @@ from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
 from asmdnn.planning.written import Bools, FlatCoverage, Folded, Written, counted
 from asmdnn.records import dataclass, field, replace
-
-__all__ = ["PlanError", "check_plan"]
 
 
 def check_plan(plan: Schedule) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.errors import InvalidArguments, NotPackable
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.jit.digests import spec_text
@@ -43,10 +43,6 @@ SPEC_PACKAGES = ("generators", "isa", "types")  # of the classes that specs cons
 
 _LENGTH = struct.Struct("<Q")
 _ALIGNMENT_BYTES = 8
-
-
-class NotPackable(AsmdnnError):
-    """A plan holds a value that the format has no word for."""
 
 
 def encode_plan(plan: Plan, extra: Any = None) -> bytes:

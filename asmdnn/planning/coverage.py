@@ -10,7 +10,7 @@ from math import lcm
 
 import numpy as np
 
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import PlanError
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.phase import Int64
@@ -18,10 +18,6 @@ from asmdnn.records import dataclass
 
 MOST_COUNTS = 1 << 26  # of a folded buffer, and accesses of a phase: what a proof may keep in memory
 Loop = tuple[int, int]  # (times, elements from one to the next)
-
-
-class PlanError(AsmdnnError):
-    """A plan that would read or write the wrong bytes; a defect of asmdnn, never the caller's."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

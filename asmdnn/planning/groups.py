@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.errors import PlanError
 from asmdnn.planning.accesses import Spans, spans_of, united
 from asmdnn.planning.bounds import read_tap_list
-from asmdnn.planning.coverage import PlanError, Runs
+from asmdnn.planning.coverage import Runs
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls

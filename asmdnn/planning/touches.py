@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from asmdnn.errors import PlanError
 from asmdnn.generators.contract import KernelSpec, TapList
 from asmdnn.planning.accesses import Accesses, Spans
-from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Int64, Phase, Repeat, View
 from asmdnn.planning.schedule import Schedule
 from asmdnn.records import dataclass, field

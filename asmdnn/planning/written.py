@@ -11,7 +11,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.planning.coverage import Coverage, PlanError, Runs, cover, spread
+from asmdnn.errors import PlanError
+from asmdnn.planning.coverage import Coverage, Runs, cover, spread
 from asmdnn.planning.phase import Int64
 from asmdnn.records import dataclass
 

@@ -6,8 +6,7 @@ from itertools import islice
 import pytest
 
 import asmdnn as dnn
-from asmdnn.errors import AsmdnnError
-from asmdnn.planning.coverage import PlanError
+from asmdnn.errors import AsmdnnError, PlanError
 from asmdnn.planning.phase import Int64
 from asmdnn.planning.plan import Plan
 from tests.conformance.kinds import KINDS

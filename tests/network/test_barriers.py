@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
 from asmdnn.network import arena
 from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
-from asmdnn.planning.coverage import PlanError
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import barriers_before
 from tests.network.nets import compiled, engine, random, reference

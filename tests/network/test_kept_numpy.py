@@ -12,6 +12,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.aten.kept import network_of
 from asmdnn.aten.options import CompileOptions
+from asmdnn.errors import NotPackable
 from asmdnn.jit.image_file import Image
 from asmdnn.network import kept, saved
 from asmdnn.network.graph import Node
@@ -21,7 +22,6 @@ from asmdnn.network.numpy_part import NumpyPart
 from asmdnn.network.onnx import reader
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.running import NativePart
-from asmdnn.planning.codec import NotPackable
 from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.runtime.networks import networks
 from tests.network import wire

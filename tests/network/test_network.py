@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
 from asmdnn.network import arena
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.running import WEIGHTS, Runner
-from asmdnn.planning.coverage import PlanError
 from tests.network import wire
 from tests.network.nets import compiled, engine, random, reference, residual, residual_graph
 

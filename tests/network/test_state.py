@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
 from asmdnn.network.state_proof import check_states
-from asmdnn.planning.coverage import PlanError
 from tests.network import wire
 from tests.network.nets import compiled, engine, random
 

@@ -7,12 +7,12 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import optim
+from asmdnn.errors import PlanError
 from asmdnn.network import arena
 from asmdnn.network.training.memory import Keeping, by_cost, by_parts, flow_of, kept_as
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.recipe import LOSS
 from asmdnn.network.training.step import TrainingStep
-from asmdnn.planning.coverage import PlanError
 from tests.network.architectures import ARCHITECTURES
 from tests.network.nets import engine
 

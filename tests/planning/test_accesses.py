@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.planning import touches
 from asmdnn.planning.accesses import Accesses
-from asmdnn.planning.check import PlanError, Proof
+from asmdnn.planning.check import Proof
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.touches import Footprints

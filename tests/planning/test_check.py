@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import AsmdnnError, PlanError
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import BIAS, DST, PREFETCHED, SRC, TAPS, WEIGHTS
-from asmdnn.planning.check import PlanError
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
 from tests.primitives.conv_case import case_of, proven

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.codec import NotPackable, decode_plan, encode_plan
+from asmdnn.errors import NotPackable
+from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.planning.phase import FLAGS
 from asmdnn.planning.plan import Plan
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.check import PlanError
+from asmdnn.errors import PlanError
 from asmdnn.planning.coverage import Runs, cover, period_of
 from asmdnn.planning.phase import Phase, Repeat
 from asmdnn.planning.plan import Plan

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
 from asmdnn.generators.contract import Footprint
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.assembler import Assembler
-from asmdnn.planning.check import PlanError
 from asmdnn.planning.codec import decode_plan, encode_plan
 from asmdnn.planning.phase import NOTHING, Phase, Repeat, View
 from asmdnn.planning.phases import barriers_before

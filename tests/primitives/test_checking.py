@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.check import PlanError
+from asmdnn.errors import PlanError
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.checking import PaddingError, is_checking
 from asmdnn.primitives.core.descriptor import PrimitiveDesc

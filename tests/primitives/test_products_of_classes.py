@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.coverage import PlanError
+from asmdnn.errors import PlanError
 from asmdnn.planning.machine import MACHINES
 from tests.primitives.tensors import holding, read
 

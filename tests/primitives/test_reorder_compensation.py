@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
 from asmdnn.generators.move.compensation import CompensationSpec
-from asmdnn.planning.check import PlanError
 from asmdnn.planning.phase import Int64
 from asmdnn.planning.plan import Plan
 from tests.primitives.guarded import guarded_memory, in_child

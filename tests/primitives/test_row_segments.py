@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.isa.assembler import Assembler
-from asmdnn.planning.check import PlanError
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.row_segments import cut_columns, overlapping_columns

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import asmdnn as dnn
 from asmdnn.definitions.moves import scattered as wanted
+from asmdnn.errors import PlanError
 from asmdnn.generators.move.rows import RowsSpec
-from asmdnn.planning.check import PlanError
 from asmdnn.records import replace
 
 ALGS = ("none", "add", "mul", "max", "min")

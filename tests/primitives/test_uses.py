@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.planning.check import PlanError
+from asmdnn.errors import PlanError
 from asmdnn.planning.phase import NOTHING
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.implementation import checked, try_all

@@ -18,7 +18,7 @@ from typing import Any
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range
 from asmdnn.generators.dot.matmul import UNROLL, TileCode
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, ONE, SRC, WEIGHTS, MatmulTile, TileKernel
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, ONE_ITEM, SRC, WEIGHTS, MatmulTile, TileKernel
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vector import Lanes
@@ -73,7 +73,7 @@ class CountedTileSpec(TileKernel):
 
 def is_countable(tile: MatmulTile) -> bool:
     """Whether the tile does nothing but sum, from 0, and one call computes it alone."""
-    plain = replace(tile, bias=None, accumulate=False, scaled=False, post_ops=(), operand_types=(), items=ONE)
+    plain = replace(tile, bias=None, accumulate=False, scaled=False, post_ops=(), operand_types=(), items=ONE_ITEM)
     plain = replace(plain, prefetch_step_bytes=0, stream_bytes=0, prefetches_dst=False, packs=False, near_row_bytes=0)
     return tile == plain and tile.depth > 0
 
@@ -82,7 +82,7 @@ class CountedTileCode(TileCode):
     """The code of one tile, whose rows have a pointer for every APART of them."""
 
     def __init__(self, tile: MatmulTile, asm: Assembler, v: Any) -> None:
-        assert tile.items == ONE
+        assert tile.items == ONE_ITEM
         super().__init__(replace(tile, prefetch_lines=0), asm, v)
         self.distance = asm.gp.take("from row to row")
         self.bases: list[Register] = []

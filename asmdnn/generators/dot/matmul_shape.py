@@ -42,7 +42,7 @@ class Items:
     dst_bytes: int
 
 
-ONE = Items(1, 0, 0, 0, 0)
+ONE_ITEM = Items(1, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class MatmulTile:
     prefetches_dst: bool = False  # ask for its lines before the sums are there
     packs: bool = False
     near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none
-    items: Items = ONE
+    items: Items = ONE_ITEM
     pieces: tuple["PieceLoop", ...] = ()  # over parts of k of equal size; outermost first
     types: Types = F32
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them

@@ -10,7 +10,7 @@ from asmdnn.network.asking import Asking, Question
 from asmdnn.network.template.parts import Constant, Part, ValueParts, told_apart
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.description import Description, asked
 from asmdnn.primitives.core.descriptor import PrimitiveDesc, primitive_desc
 from asmdnn.primitives.core.engine import Engine
 
@@ -132,7 +132,7 @@ class TracedPlan:
         self, asking: AskingTraced, slot: int, desc: Description, attr: Attr, plan: Plan, cycles: TracedNumber
     ) -> None:
         self._asking, self._slot, self._plan, self.cycles = asking, slot, plan, cycles
-        self.tensors = TracedTensors(asking, slot, {**requested(desc), **attr.tensors()}, plan)
+        self.tensors = TracedTensors(asking, slot, {**asked(desc), **attr.tensors()}, plan)
 
     @property
     def outputs(self) -> Sequence[str]:
@@ -142,10 +142,6 @@ class TracedPlan:
     def __getattr__(self, name: str) -> Any:
         self._asking.trace.spoil(f"{name} of a plan was asked")
         raise AttributeError(name)
-
-
-def requested(desc: Description) -> dict[str, MemoryDesc]:
-    return {name: value for name in desc.__dataclass_fields__ if isinstance(value := getattr(desc, name), MemoryDesc)}
 
 
 class TracedTensors(Mapping[str, MemoryDesc]):

@@ -17,7 +17,7 @@ from itertools import chain
 
 import numpy as np
 
-from asmdnn.forking import importing
+from asmdnn.errors import PlanError
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import OLD_DST, IntegerOp, Operand, PostOp, SumOp
 from asmdnn.generators.functions.shifted import ShiftedSpec
@@ -184,7 +184,4 @@ def names_in(kind: Hashable) -> tuple[str, ...]:
 
 
 def reject(plan: Plan, what: str) -> None:
-    with importing():
-        from asmdnn.planning.coverage import PlanError  # only this check needs it
-
     raise PlanError(f"the plan {plan.implementation} {what}: this is a defect of asmdnn, please report it")

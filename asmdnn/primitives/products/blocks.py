@@ -6,7 +6,9 @@ several streams of them are read at a time, and there are enough accumulators to
 
 from functools import lru_cache
 from math import prod
+from typing import Final
 
+from asmdnn.generators.dot.matmul import UNROLL
 from asmdnn.isa.dot import Types, blocks_of, dot_class
 from asmdnn.isa.lines import L1_SETS_BYTES, LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of, vector_bytes
@@ -20,7 +22,7 @@ from asmdnn.primitives.products.target import Target
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
-DEPTH_STEP = 8  # ranges of k are multiples of it, as kernels unroll so many steps
+DEPTH_STEP: Final = UNROLL  # ranges of k are multiples of what kernels unroll
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.order import lay_out
 from asmdnn.planning.phase import Int64, Phase, records_of
+from asmdnn.primitives.products.blocks import DEPTH_STEP
 from asmdnn.primitives.products.cut import Cut, DepthStep
 from asmdnn.primitives.products.tile_calls import TileCalls
 
@@ -113,7 +114,8 @@ def group_rows(cut: Cut) -> Int64:
 
 def prefetched_shares(cut: Cut, depth: int) -> Int64:
     """int64[tiles]: where the share of each tile begins in the panel that is prefetched."""
-    tiles, lines, row_bytes = np.arange(len(cut.sizes)), cut.prefetch.lines * (depth // 8), cut.prefetch.row_bytes
+    tiles, row_bytes = np.arange(len(cut.sizes)), cut.prefetch.row_bytes
+    lines = cut.prefetch.lines * (depth // DEPTH_STEP)
     if not row_bytes or not lines:
         panel_bytes = cut.row_bytes * depth if lines else 0
         return tiles % cut.chunk * panel_bytes // cut.chunk

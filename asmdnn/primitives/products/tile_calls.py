@@ -11,7 +11,7 @@ import numpy as np
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import Bias, Items, MatmulTile
+from asmdnn.generators.dot.matmul_shape import ONE_ITEM, Bias, Items, MatmulTile
 from asmdnn.planning.phase import Int64
 from asmdnn.primitives.products.amx import call_cycles
 from asmdnn.primitives.products.cut import Cut, DepthStep
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # For a range of k and a number of matrices: the kernel numbers and the cycles of a call, both int64[groups, sizes].
 TileCalls = Mapping[tuple[DepthStep, int], tuple[Int64, Int64]]
-ONE_ITEM = Items(1, 0, 0, 0, 0)
 
 
 def tile_calls(cut: Cut, specs: dict[KernelSpec, int]) -> TileCalls:

@@ -13,7 +13,7 @@ from asmdnn.generators.dot.counted_tile import CountedTileSpec
 from asmdnn.generators.dot.dots import DotsSpec
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, ONE, Items, MatmulTile
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, ONE_ITEM, Items, MatmulTile
 from asmdnn.generators.dot.outer import OuterSpec
 from asmdnn.generators.dot.pack import PackSpec
 from asmdnn.generators.dot.skinny import SkinnySpec
@@ -66,7 +66,7 @@ def matmul_memory(spec: Product, frame: tuple[str, ...], random: np.random.Gener
     kinds = kinds_of(spec) if isinstance(spec, MatmulTile) else kinds_of_sums(spec)
     memory = {name: elements(random, integers, *kinds.get(name, ())) for name in frame}
     if isinstance(spec, MatmulTile | OuterSpec):
-        items = spec.items if isinstance(spec, MatmulTile) else ONE
+        items = spec.items if isinstance(spec, MatmulTile) else ONE_ITEM
         group = spec.types.group
         for item in range(items.count):
             for k in range(-(-spec.depth // group) * group):
