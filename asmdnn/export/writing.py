@@ -17,6 +17,7 @@ from asmdnn.files import replace_file
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.compiled import CompiledSegment, packed
+from asmdnn.network.cuts import check_no_cuts
 from asmdnn.network.network import Network
 from asmdnn.network.running import WEIGHTS
 from asmdnn.planning.plan import Plan
@@ -79,6 +80,7 @@ def of_segment(net: Network, name: str) -> Exported:
     if net.is_open:
         raise InvalidArguments("the network has open dims, and C programs pass fixed ones: export net.at(shapes)")
     planned = net.planned("exported")
+    check_no_cuts(planned.runnable.cuts)
     if planned.model.states:
         states = ", ".join(state.name for state in planned.model.states)
         raise InvalidArguments(f"the network keeps {states} between calls: make them inputs and outputs to export it")

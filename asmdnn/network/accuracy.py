@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.cuts import cut_like
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
 from asmdnn.network.planned import NetworkPlan
@@ -104,13 +105,13 @@ def verification(plan: NetworkPlan, feeds: Mapping[str, Array], outputs: Mapping
     ends = [
         Deviation(
             name,
-            share(array, exact[graph.outputs[name]]),
-            share(array, single[graph.outputs[name]]),
+            share(array, cut_like(exact[graph.outputs[name]], array)),
+            share(array, cut_like(single[graph.outputs[name]], array)),
             infinite=overflown(graph, name, exact),
         )
         for name, array in outputs.items()
     ]
-    kept = {name: exact[graph.outputs[name]] for name in outputs}
+    kept = {name: cut_like(exact[graph.outputs[name]], array) for name, array in outputs.items()}
     return Verification([*(each.difference for each in found), *cut_by_numpy(graph, others, exact)], steps, ends, kept)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.bodies import BODIES, scope_of, scoped
 from asmdnn.network.bounds import FoldingBounds, check_room
+from asmdnn.network.counted.axes import counted_axes
 from asmdnn.network.declaring import Shapes, check_names, constant_of, dims_of, shape_of
 from asmdnn.network.decompositions.halves import in_type_of, in_types
 from asmdnn.network.decompositions.table import decomposed, decomposed_foreign, foreign
@@ -62,6 +63,8 @@ def specialise(
     with np.errstate(all="ignore"):  # whatever constants are
         folding.add_all()
     outputs = {name: folding.known(name) for name in body.outputs}
+    if folding.counted is not None:
+        outputs |= folding.counted.counts(outputs)
     for name, known in outputs.items():
         if known in folding.sequences:
             raise Unimplemented(
@@ -86,14 +89,16 @@ class Folding:
         self.branches = self.inlined_nodes = 0
         self.has_loops = False
         self.kept_integers: set[str] = set()  # floats of constants that stay integers
+        self.counted = counted_axes(self, body.whole)
 
     def add_all(self) -> None:
         """All nodes of the model's body, whose names are known here."""
         self.values |= self.body.constants
         self.kept_integers.update(self.body.kept_integers)
+        take = self.node if self.counted is None else self.counted.node
         for node in self.body.nodes:
             try:
-                self.node(self.with_known_names(node))
+                take(self.with_known_names(node))
             except DecidedByData as error:
                 raise DecidedByData(str(error), node.outputs, error.value) from None
 

@@ -85,15 +85,18 @@ def key_of(
     return digest.hexdigest()
 
 
-def key_with(words: Callable[[], str | None], seed: Any, state: Any) -> str | None:
-    """The key that `words` returns, for a network with an input of this name, and outputs tied to inputs; None where
-    these are no names."""
+def key_with(words: Callable[[], str | None], seed: Any, state: Any, bounds: Any = None) -> str | None:
+    """The key that `words` returns, for a network with an input of this name, outputs tied to inputs, and values with
+    bounds; None where these are no names and numbers."""
     key, ties = words(), [x for pair in items(state) for x in pair]
-    if key is None or (seed is None and state is None):
+    if key is None or (seed is None and state is None and bounds is None):
         return key
     if not all(isinstance(name, str) for name in ties) or not isinstance(seed, str | None):
         return None
-    return hashlib.sha256(f"{key} seed {seed!r} {ties}".encode()).hexdigest()
+    most = [*bounds.items()] if isinstance(bounds, Mapping) else []
+    if not isinstance(bounds, Mapping | None) or not all(isinstance(x, str) and type(n) is int for x, n in most):
+        return None
+    return hashlib.sha256(f"{key} seed {seed!r} {ties} bounds {sorted(most)}".encode()).hexdigest()
 
 
 def sums_beside(data: bytes, folder: Path | None) -> list[tuple[str, bytes]]:

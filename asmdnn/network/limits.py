@@ -2,7 +2,11 @@
 
 from typing import NamedTuple
 
+from asmdnn.errors import InvalidArguments
+from asmdnn.network.arrays import Array
+
 NO_AXIS = -1  # in the place of one
+COUNTED = -2  # in the place of an axis, of a count within a bound
 
 
 class Limit(NamedTuple):
@@ -21,3 +25,14 @@ class Limit(NamedTuple):
 def around(end: int, axis: int = NO_AXIS) -> Limit:
     """Of indices along an axis of so many elements, which may count from its end, or of numbers around 0."""
     return Limit(end, axis, -end)
+
+
+def check_count(name: str, count: Array, limit: Limit) -> None:
+    """Raise InvalidArguments for more places than a bound allows.  name: whose they are."""
+    found = int(count.reshape(-1)[0])
+    if found >= limit.end:
+        raise InvalidArguments(too_many(name, found, limit.end - 1))
+
+
+def too_many(name: str, found: int, most: int) -> str:
+    return f"{name} are {found}, and bounds has {most}: give it more"

@@ -39,42 +39,42 @@ def load_onnx(
     feeds: Mapping[str, Any] | None = None,
     state: Mapping[str, str] | None = None,
     seed: str | None = None,
+    bounds: Mapping[str, int] | None = None,
     deterministic: Literal[False, True, "batch"] = False,
 ) -> Network:
     """The network in an ONNX file, or in its bytes, of operator sets 7 to 28.
 
     shapes: dims of inputs by name: numbers, names, or `Dim`s with a range.  Where dims stay open, the network is an
     OpenNetwork, which plans for a shape when it comes first.  constants: data of inputs that is always the same, such
-    as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are
-    refused, all at once with their reasons; with fallback="numpy" they are computed by numpy between native parts.
-    Networks are kept in the cache on disk, beside the kernels; one that is found there is planned again only when it is
-    looked at in a way that needs it.
+    as a sampling rate; it chooses branches, and is no input any more.  Nodes without a kernel are refused, all at once
+    with their reasons; with fallback="numpy" they are computed by numpy between native parts.  Networks are kept in the
+    cache on disk; one that is found there is planned again only when it is looked at in a way that needs it.
     precision: "f32"; "bf16" allows kernels to multiply and to store such numbers where that is expected to be faster,
     which rounds to 8 bits, and changes nothing on a CPU that would have to make f32 of them.  "f16", of 11 bits, stores
     weights of one or two rows and values that are only moved or mapped, beyond L2; "fast" is whichever the CPU takes
-    faster.  io: the type of float inputs and outputs: "file", as the model declares them,
-    "f32", "bf16" or "f16".  Values that a file declares as f16 or bf16 are f32 inside in any case, and rounded where
-    they leave the network.  keep_f32: names of nodes, or of their results, that compute in f32 all the same.
+    faster.  io: the type of float inputs and outputs: "file", as the model declares them, "f32", "bf16" or "f16".
+    Values that a file declares as f16 or bf16 are f32 inside in any case, and rounded where they leave the network.
+    keep_f32: names of nodes, or of their results, that compute in f32 all the same.
     max_error: keep more in f32, largest error first, until outputs are within this share of their largest value of
     definitions in float64 (`net.precision` says what).  feeds: inputs by name for it; the network is native throughout.
     state: outputs that become inputs of the next call, such as {"present.0": "past.0"}: they start as zeros, stay in
-    `net.state`, are written in place, and are neither passed nor returned.
-    seed: a name for another input, an integer, by which random nodes draw: equal ones have equal bits, whatever the
-    threads and the level, and another one plans nothing.  Dropout whose training_mode is true draws, too.
-    deterministic: "batch" asks that the outputs of an item have the bits that it has in a batch of its own, as
-    `Engine(deterministic="batch")` does for all that is planned for it.
+    `net.state`, are written in place, and are neither passed nor returned.  seed: a name for another input, an integer,
+    by which random nodes draw: equal ones have equal bits, whatever the threads and the level, and another one plans
+    nothing.  Dropout whose training_mode is true draws, too.  bounds: how many places results of NonZero, Compress and
+    Unique may have, such as {"at": 64}: native then is what computes each place alone; a call with more is refused.
+    deterministic: "batch" asks for an item's outputs in the bits that it has alone, as `Engine(deterministic="batch")`.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
     """
     engine, allowed = engine_asking(engine, deterministic), precision_of(precision, keep_f32, io)
     limit = limit_of(max_error, feeds)
     known = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
-    words = partial(key_with, known, seed, state)
-    reading = ModelReading(partial(model_of, path, shapes, state, seed), shapes, constants, engine, fallback)
+    words = partial(key_with, known, seed, state, bounds)
+    reading = ModelReading(partial(model_of, path, shapes, state, seed, bounds), shapes, constants, engine, fallback)
     anew = partial(reading.network, allowed, limit)
     if not (key := words()):
         return anew()
-    kept = kept_under(key, reading, partial(unchanged, path, lambda: words() == key), anew)
-    return kept or keeping(anew(), key, fallback)
+    holds = partial(unchanged, path, lambda: words() == key)
+    return kept_under(key, reading, holds, anew) or keeping(anew(), key, fallback)
 
 
 class ModelReading(NamedTuple):
@@ -143,14 +143,15 @@ def unchanged(path: Any, holds: Callable[[], bool], read: Callable[[], Found]) -
     return read()
 
 
-def model_of(path: str | PathLike[str] | bytes, shapes: Any, state: Any, seed: Any) -> Any:
-    """The model in a file, with states and a seed as asked for."""
+def model_of(path: str | PathLike[str] | bytes, shapes: Any, state: Any, seed: Any, bounds: Any) -> Any:
+    """The model in a file, with states, a seed and bounds as asked for."""
     with importing():
+        from asmdnn.network.counted.bounds import within_bounds
         from asmdnn.network.onnx.reader import read_model
         from asmdnn.network.seeded import seeded
         from asmdnn.network.stateful import tied
 
-    return tied(seeded(read_model(path), seed), state, shapes)
+    return within_bounds(tied(seeded(read_model(path), seed), state, shapes), bounds)
 
 
 def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Network:

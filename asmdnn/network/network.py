@@ -10,6 +10,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.cuts import check_no_cuts
 from asmdnn.network.inputs import check_bound, checked_feeds, names_and_others
 from asmdnn.network.keeping import KeepsState, with_states
 from asmdnn.network.plain_call import PlainCall, plain_call_of
@@ -160,6 +161,7 @@ class Network(KeepsState):
             raise InvalidArguments("a network with state cannot be bound: use run()")
         part, results = self._native("bound"), self._runnable.results
         check_no_borders(self._runnable.borders)
+        check_no_cuts(self._runnable.cuts)
         if part.ends.checked:
             name = next(iter(part.ends.checked))
             raise InvalidArguments(f"indices {name} are made by the network and looked at after a run: use run()")

@@ -57,10 +57,10 @@ class PlainCall:
 
 
 def plain_call_of(runnable: Runnable) -> PlainCall | None:
-    """None of a network with states, texts or parts in numpy, with indices to be checked, or with outputs that are no
-    arrays of their own."""
+    """None of a network with states, texts, bounds or parts in numpy, with indices to be checked, or with outputs that
+    are no arrays of their own."""
     part, results = runnable.native, [*runnable.results.values()]
-    if part is None or not part.is_ready or runnable.states or runnable.borders:
+    if part is None or not part.is_ready or runnable.states or runnable.borders or runnable.cuts:
         return None
     ends = part.ends
     if ends.limits or ends.checked or {*ends.reads} != runnable.inputs.keys():

@@ -8,6 +8,7 @@ from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
+from asmdnn.network.cuts import CountOf, cuts_of_graph
 from asmdnn.network.declaring import check_kept, mapping
 from asmdnn.network.graph import Body, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
@@ -135,6 +136,7 @@ def runnable(
     if model.states and len(native) != len(segments):
         raise Unimplemented("a network with state is to be native throughout: leave out the state, or the numpy nodes")
     hidden = {name for state in model.states for name in state.hidden}
+    hidden |= {name for name in graph.outputs if type(name) is CountOf}
     outputs = {name: value for name, value in graph.outputs.items() if name not in hidden}
     steps = sum(len(segment.steps) for segment in native)
     return Runnable(
@@ -146,6 +148,7 @@ def runnable(
         parts=tuple(parts_of(graph, segments, engine)),
         states=tuple(write_of(graph, state) for state in model.states),
         borders=model.borders,
+        cuts=cuts_of_graph(graph.outputs),
     )
 
 

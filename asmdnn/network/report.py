@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.cuts import CountOf
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.segments import NativeSegment
 from asmdnn.network.static import StaticGraph
@@ -27,7 +28,8 @@ def explanation(
     graph: StaticGraph, segments: Sequence[NativeSegment | CompiledSegment], refused: Mapping[str, str]
 ) -> str:
     """A line for each primitive: operators, implementation, formats, expected cycles; then totals."""
-    lines = [f"inputs   {listing(graph, graph.inputs)}", f"outputs  {listing(graph, graph.outputs)}"]
+    outputs = [name for name in graph.outputs if type(name) is not CountOf]
+    lines = [f"inputs   {listing(graph, graph.inputs)}", f"outputs  {listing(graph, outputs)}"]
     for segment in segments:
         if isinstance(segment, CompiledSegment):
             lines += native_lines(segment)

@@ -11,7 +11,8 @@ import numpy as np
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import no_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.limits import Limit
+from asmdnn.network.cuts import Cuts
+from asmdnn.network.limits import COUNTED, Limit, check_count
 from asmdnn.network.passing import is_read
 from asmdnn.network.states import StateWrite
 from asmdnn.network.words import Border, with_borders
@@ -178,14 +179,18 @@ class NativePart:
         """Raise InvalidArguments unless all indices among the values are in range."""
         for name, limit in limits.items():
             assert self._check_indices is not None, "made with limits"
-            self._check_indices(name, values[name], *limit)
+            if limit.axis == COUNTED:
+                check_count(name, values[name], limit)
+            else:
+                self._check_indices(name, values[name], *limit)
 
 
 @dataclass(frozen=True, eq=False)
 class Runnable:
     """A network as it runs.  inputs, outputs: (dims, numpy type) by name, (None, None) where data decide dims; results:
     the value after each output, or its data if that is known; states: what else it writes, in place; title: what it is,
-    in words; borders: of outputs that callers get as something else."""
+    in words; borders: of outputs that callers get as something else; cuts: of those of which callers get what counts.
+    """
 
     title: str
     isa: str
@@ -195,10 +200,13 @@ class Runnable:
     parts: tuple[NetworkPart, ...]
     states: tuple[StateWrite, ...] = ()
     borders: Mapping[str, Border] = field(default_factory=dict)
+    cuts: Cuts = field(default_factory=dict)
 
     def types(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
         """Dims and types of outputs as callers get them."""
-        return with_borders(self.outputs, self.borders)
+        cut = {name: (one.dims(self.outputs[name][0]), self.outputs[name][1]) for name, one in self.cuts.items()
+               if name in self.outputs}  # fmt: skip
+        return with_borders({**self.outputs, **cut}, self.borders)
 
     @property
     def native(self) -> NativePart | None:
@@ -245,6 +253,8 @@ class Runnable:
         """A new array."""
         x, (_, dtype) = self.results[name], self.outputs[name]
         array = values[x] if isinstance(x, str) else x
+        if name in self.cuts:
+            array = self.cuts[name].part(array, values)
         if dtype is not None and array.dtype != dtype:  # kernels write truths as 1 and 0, integers as f32
             with np.errstate(all="ignore"):
                 array = array.astype(dtype)

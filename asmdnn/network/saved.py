@@ -11,6 +11,7 @@ import numpy as np
 
 from asmdnn.jit.digests import digest_of
 from asmdnn.jit.image_file import Image, refusal
+from asmdnn.network.cuts import check_cuts, cuts_read
 from asmdnn.network.kept_stages import MakeStages
 from asmdnn.network.pieces import EACH_ITS_OWN, NetworkPieces
 from asmdnn.network.running import Runnable
@@ -26,7 +27,8 @@ from asmdnn.version import __version__
 WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
     "generators/context.py", "generators/executor.py", "network/arena.py", "network/running.py", "network/saved.py",
     "network/saved_parts.py", "network/saved_states.py", "network/states.py", "network/node_text.py",
-    "network/kept_stages.py", "network/words.py", "planning/codec.py", "planning/phase.py", "planning/phases.py",
+    "network/kept_stages.py", "network/words.py", "network/cuts.py", "network/limits.py",
+    "planning/codec.py", "planning/phase.py", "planning/phases.py",
     "planning/splitting.py",
     "runtime/context.py", "runtime/buffers.py", "runtime/execution.py",
 )  # fmt: skip
@@ -111,6 +113,8 @@ def read(
     reader.states.check_made(reader.made, reader.there)
     borders = borders_of(text["borders"])
     require(borders.keys() <= outputs.keys(), "borders of no outputs")
+    cuts = cuts_read(text["cuts"])
+    check_cuts(cuts, outputs, reader.there)
     runnable = Runnable(
         title=text["title"],
         isa=text["isa"],
@@ -120,6 +124,7 @@ def read(
         parts=parts,
         states=reader.states.writes,
         borders=borders,
+        cuts=cuts,
     )
     require(type(text["explanation"]) is str, "no explanation")
     return PackedNetwork(

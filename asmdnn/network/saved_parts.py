@@ -18,6 +18,7 @@ from asmdnn.jit.image_file import Image
 from asmdnn.jit.kernels import Fetched
 from asmdnn.network.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.arrays import Array
+from asmdnn.network.cuts import check_cuts, cuts_read
 from asmdnn.network.joined import JoinedPlan, StateTensors
 from asmdnn.network.kept_stages import KeptPartOfData, MakeStages
 from asmdnn.network.limits import Limit
@@ -146,7 +147,9 @@ class PartReader:
         for name, x in results.items():
             dims = self.there[x][0] if isinstance(x, str) else np.shape(x)
             require(dims == outputs[name][0], f"{name}, which nobody makes in these dims")
-        before = Runnable("", self._isa, self._inputs, outputs, results, ())
+        known = cuts_read(text["cut"])
+        check_cuts(known, outputs, self.there)
+        before = Runnable("", self._isa, self._inputs, outputs, results, (), cuts=known)
         self.there |= dict.fromkeys(text["late"], UNKNOWN)
         precision, stages = precision_read(self._image.text["precision"]), self._stages
         return KeptPartOfData(lambda: stages(precision), cuts, before)  # type: ignore[misc]

@@ -9,6 +9,7 @@ from asmdnn.errors import InvalidArguments, NotPackable, shown
 from asmdnn.generators.contract import Spec
 from asmdnn.jit import image_file, pack_file
 from asmdnn.network.compiled import CompiledSegment, packed
+from asmdnn.network.cuts import cuts_text
 from asmdnn.network.graph import Array
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.running import NativePart, Runner
@@ -118,6 +119,7 @@ def text_of(source: NetworkPlan, writer: PartWriter, parts: list[Text], explaine
         "inputs": declared_text(runnable.inputs),
         "outputs": declared_text(runnable.outputs),
         "borders": borders_text(runnable.borders),
+        "cuts": cuts_text(runnable.cuts),
         "results": {name: x if isinstance(x, str) else writer.array(x) for name, x in runnable.results.items()},
         "states": states_text(runnable.states, source.rooms, writer.array),
         "parts": parts,

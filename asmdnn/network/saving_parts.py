@@ -9,6 +9,7 @@ import numpy as np
 from asmdnn.errors import NotPackable
 from asmdnn.generators.contract import Spec
 from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.cuts import cuts_text
 from asmdnn.network.graph import NOTHING, Array
 from asmdnn.network.kept_stages import WaitingPart
 from asmdnn.network.looked_at_first import IntegersAgain
@@ -104,6 +105,7 @@ class PartWriter:
             "cuts": [[list(outputs), value] for outputs, value in part.found],
             "results": {name: x if isinstance(x, str) else self.array(x) for name, x in before.results.items()},
             "outputs": declared_text(before.outputs),
+            "cut": cuts_text(before.cuts),
             "late": list(part.late),
         }
 

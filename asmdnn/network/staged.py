@@ -109,6 +109,7 @@ class Stages:
             results={name: results[name] for name in body.outputs},
             parts=(*before.parts, last),
             borders=self.model.borders,
+            cuts={name: cut for name, cut in before.cuts.items() if name in body.outputs},
         )
         later = [((node,), "data decide its dims") for node in parts.cuts]
         way = "by definition" if last.rest.is_light else "planned"
@@ -125,7 +126,7 @@ class Stages:
         constants = {name: constant_of(name, inputs[name], data) for name, data in given.items()}
         evaluated = {node.outputs for node in parts.cuts}
         choices = {one.value for one in found if one.outputs not in evaluated} - {NOTHING}
-        rest = RestOfModel(self.model, parts, choices, self.precision, self.make)
+        rest = RestOfModel(self.model, parts, choices, {*before.cuts}, self.precision, self.make)
         cuts = tuple((one.outputs, one.value) for one in found)
         return PartOfData(parts, before, constants, rest=rest, calls=self.calls(parts), found=cuts)
 
@@ -205,12 +206,20 @@ class PartOfData(WaitingPart):
 
 
 class RestOfModel:
-    """What follows data.  choices: values whose data decide what there is to be planned."""
+    """What follows data.  choices: values whose data decide what there is to be planned; counted: those that come with
+    as many places as data decide."""
 
     def __init__(
-        self, model: Model, parts: SplitBody, choices: set[str], precision: Precision, make: MakeNetwork
+        self,
+        model: Model,
+        parts: SplitBody,
+        choices: set[str],
+        counted: set[str],
+        precision: Precision,
+        make: MakeNetwork,
     ) -> None:
-        self.model, self.parts, self.choices, self.precision, self.make = model, parts, choices, precision, make
+        self.model, self.parts, self.choices, self.counted = model, parts, choices, counted
+        self.precision, self.make = precision, make
         whole = Body("", {}, (), parts.rest, {})
         self.is_light = not any(node.op in PRODUCTS or node.domain for node in nodes_of(whole))
         self._networks: dict[object, Network] = {}
@@ -244,7 +253,7 @@ class RestOfModel:
     def body(self, outputs: Outputs, known: Mapping[str, Array], fixed: set[str]) -> Body:
         """The nodes on what is known: what is fixed is a constant, the rest inputs, whose dims are open where they are
         data's."""
-        early = self.parts.crossing
+        early = {*self.parts.crossing} - self.counted
         inputs = {
             name: TensorType(x.dtype, x.shape if name in early else (None,) * x.ndim)
             for name, x in known.items()

@@ -7,7 +7,7 @@ import numpy as np
 from asmdnn.network.fusion.exact import ANYTHING, IntegerBounds, Known, multiplied, summed
 from asmdnn.network.fusion.numbering import F32, OPSET, TRUTH, WIDE, KnownIntegers
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.limits import Limit
+from asmdnn.network.limits import COUNTED, Limit
 from asmdnn.network.operators.definition import size_along
 from asmdnn.network.operators.own import OWN
 
@@ -89,6 +89,8 @@ class PlaceOperators(KnownIntegers):
 
     def said(self, node: Node) -> str:
         """A name for indices that a message may have: of the node in the file, which may have several."""
+        if node.get("axis") == COUNTED:
+            return f"places of {node.get('of')}"
         names = f"indices of {node.get('of')}", f"indices of {node.get('of')} along axis {node.get('axis')}"
         return next((name for name in names if name not in self.values), f"{names[0]}, {node.outputs[0]}")
 

@@ -8,12 +8,14 @@ from asmdnn.definitions.moves import scattered, shuffled
 from asmdnn.definitions.random_numbers import mixed, normals, uniforms
 from asmdnn.definitions.softmax import attention as attended
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.operators import few_bits, gradients, recurrent, trained_recurrent, training, trees
+from asmdnn.network.limits import COUNTED, too_many
+from asmdnn.network.operators import few_bits, gradients, recurrent, selection, trained_recurrent, training, trees
 from asmdnn.network.operators.definition import Operator, Type, Value, same_as_first
 from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
 OWN = "asmdnn"
 DRAWN = "RandomNumbers"  # of shape and kind, by no seed, or by one and a place
+BOUNDED = ("NonZero", "Compress", "Unique")  # of a model whose caller gives them bounds
 
 
 def channel_shuffle(node: Node, x: Array) -> Array:
@@ -44,6 +46,8 @@ def scatter_rows(node: Node, x: Array, indices: Array, updates: Array) -> Array:
 def counted_from_the_start(node: Node, x: Array) -> Array:
     """Indices along an axis of `limit` elements, from `least` on.  Raises ValueError for one out of range."""
     limit = node.get("limit")
+    if node.get("axis") == COUNTED and x.max() >= limit:
+        raise ValueError(too_many(f"places of {node.get('of')}", int(x.max()), limit - 1))
     if x.size and not node.get("least", -limit) <= x.min() <= x.max() < limit:
         raise ValueError(f"indices from {x.min()} to {x.max()} of {limit} elements along axis {node.get('axis')}")
     return np.asarray(np.where(x < 0, x + limit, x))
@@ -80,6 +84,7 @@ OPERATORS = {
     **trained_recurrent.OPERATORS,
     **few_bits.OPERATORS,
     **trees.OPERATORS,
+    **{op: selection.OPERATORS[op] for op in BOUNDED},
     "Index": Operator(counted_from_the_start, same_as_first),
     "LookedAt": Operator(lambda node, x, integers: x, same_as_first),
     "Number": Operator(lambda node, x: x.astype(np.float32), lambda node, x: [(x.shape, np.float32)]),

@@ -1,0 +1,119 @@
+"""Which axes of values are counted, while a model is folded: their first places count, others are there for the bound.
+
+A node whose operator keeps such places apart (rules.py) is planned as any other.  One that mixes them has dims that
+data decide, as it has without a bound: the model is cut there, or the node is refused.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from asmdnn.errors import shown
+from asmdnn.network.counted.bounds import is_bounded, without_bound
+from asmdnn.network.counted.choosing import Chooser, Chosen, CountedChoice
+from asmdnn.network.counted.operators import WRITERS, chooses_by
+from asmdnn.network.counted.reading import CountedReading
+from asmdnn.network.counted.rules import INDICES, KEEP_ZEROS, RULES
+from asmdnn.network.cuts import CountOf
+from asmdnn.network.decompositions.words import Sentences
+from asmdnn.network.graph import NOTHING, Body, Node, captured
+from asmdnn.network.operators.evaluation import raise_own
+from asmdnn.network.splitting import DecidedByData
+from asmdnn.records import replace
+
+
+class CountedAxis(NamedTuple):
+    """axis: of a value; choice: what counts its places; is_zero: whether those behind are zeros."""
+
+    axis: int
+    choice: CountedChoice
+    is_zero: bool
+
+
+class CountedFolding(Sentences, Protocol):
+    """What names values anew, too."""
+
+    def rename(self, name: str, known: str) -> None: ...
+
+
+def counted_axes(folding: CountedFolding, body: Body) -> "CountedAxes | None":
+    """None for a model without bounds."""
+    return CountedAxes(folding) if any(map(is_bounded, body.nodes)) else None
+
+
+class CountedAxes:
+    """axes: by value, under the names that folding knows; choices: by the value that chooses."""
+
+    def __init__(self, folding: CountedFolding) -> None:
+        self.folding = folding
+        self.axes: dict[str, CountedAxis] = {}
+        self.choices: dict[str, CountedChoice] = {}
+
+    def node(self, node: Node) -> None:
+        """Take a node of the model in.  Raises DecidedByData for one that mixes places."""
+        inputs = {i: self.axes[name] for i, name in enumerate(node.inputs) if name in self.axes}
+        inside = [self.axes[known] for x in captured(node) if (known := self.folding.known(x)) in self.axes]
+        if is_bounded(node):
+            if self.folding.values[chooses_by(node)].data is None:
+                self.choose(node, inputs)
+                return
+            node = without_bound(node)
+        if not inputs and not inside:
+            self.folding.node(node)
+            return
+        axis = None if inside else self.axis(node, inputs)
+        if axis is None:
+            raise mixing(node, [*inputs.values(), *inside])
+        is_zero = node.op in KEEP_ZEROS and all(one.is_zero for one in inputs.values())
+        self.folding.node(self.with_zeros(node, inputs))
+        for name in node.outputs:
+            if name != NOTHING:
+                self.axes[self.folding.known(name)] = CountedAxis(axis, next(iter(inputs.values())).choice, is_zero)
+
+    def axis(self, node: Node, inputs: Mapping[int, CountedAxis]) -> int | None:
+        """Of all results; None where places are mixed."""
+        if node.domain or node.op not in RULES or len({one.choice for one in inputs.values()}) > 1:
+            return None
+        values = [self.folding.values[name] if name != NOTHING else None for name in node.inputs]
+        try:
+            return RULES[node.op](CountedReading(node, values, {i: one.axis for i, one in inputs.items()}))
+        except Exception as error:  # whatever operands that do not fit lead to
+            raise_own(error, node, values)
+
+    def with_zeros(self, node: Node, inputs: Mapping[int, CountedAxis]) -> Node:
+        """The node with zeros behind the places of its indices, which fit any axis."""
+        names, chooser = list(node.inputs), Chooser(self.folding, node)
+        for i in INDICES.get(node.op, ()):
+            if i in inputs and not inputs[i].is_zero:
+                names[i] = chooser.with_zeros(names[i], inputs[i].axis, inputs[i].choice)
+        return node if names == [*node.inputs] else replace(node, inputs=tuple(names))
+
+    def choose(self, node: Node, inputs: Mapping[int, CountedAxis]) -> None:
+        """Take a node with a bound in."""
+        found: Chosen | None = None
+        if len({one.choice for one in inputs.values()}) < 2:
+            chooser = Chooser(self.folding, node, self.choices)
+            try:
+                found = WRITERS[node.op](chooser, node, {i: (one.axis, one.choice) for i, one in inputs.items()})
+            except Exception as error:  # whatever operands that do not fit lead to
+                raise_own(error, node, [self.folding.values[name] for name in node.inputs])
+        if found is None:
+            raise mixing(node, [*inputs.values()])
+        for name, result in zip(node.outputs, found.results, strict=False):
+            if name != NOTHING:
+                self.folding.rename(name, result.name)
+                if result.axis is not None and found.choice is not None:
+                    self.axes[result.name] = CountedAxis(result.axis, found.choice, result.is_zero)
+
+    def counts(self, outputs: Mapping[str, str]) -> dict[str, str]:
+        """What counts places of outputs, as further outputs.  outputs: values by name."""
+        known = [(name, self.axes[value]) for name, value in outputs.items() if value in self.axes]
+        return {CountOf(name, one.axis, one.choice.of): one.choice.total for name, one in known}
+
+
+def mixing(node: Node, counted: Sequence[CountedAxis]) -> DecidedByData:
+    """What is raised for a node that mixes places."""
+    of = shown(counted[0].choice.of)
+    return DecidedByData(
+        f"{node} mixes places of {of} that count with others, which bounds has there: leave {of} out of bounds, or "
+        "load the model with fallback='numpy'"
+    )
