@@ -22,6 +22,7 @@ HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves so
                            without it the first dim is 1, where that alone is open;
                            of several at once: --shapes=NAME=1x3x48x320,OTHER=1x5
   --constant=NAME:16000    data of an input that never changes, a number; may come several times
+  --bounds=NAME:64         how many places a result of NonZero, Compress or Unique may have, which is native then
   --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default: this machine
   --precision=bf16         what products may multiply where that is faster: f32 (the default), bf16, f16, fast
   --keep-f32=NODE,OTHER    nodes, or their results, that compute in f32 all the same
@@ -44,6 +45,7 @@ class ModelWords:
     shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)
     turns: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
     constants: dict[str, Any] = field(default_factory=dict)
+    bounds: dict[str, int] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     rest: list[str] = field(default_factory=list)
 
@@ -82,6 +84,7 @@ class ModelWords:
             fallback=fallback,
             precision=self.texts.get("precision", "f32"),
             io=self.texts.get("io", "file"),
+            bounds=self.bounds or None,
             keep_f32=[name for name in self.texts.get("keep-f32", "").split(",") if name],
         )
         net, shapes = load(self.shapes), self.shapes
@@ -144,7 +147,7 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
             words.path = word
         elif word.startswith("--") and name in TEXTS and value:
             words.texts[name] = value
-        elif word.startswith("--") and name in ("shape", "constant") and ":" in value:
+        elif word.startswith("--") and name in ("shape", "constant", "bounds") and ":" in value:
             told(words, name, *value.split(":", 1))
         elif word.startswith("--") and name == "shapes" and "=" in value:
             for pair in value.split(","):
@@ -159,7 +162,7 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
 
 
 def told(words: ModelWords, option: str, name: str, value: str) -> None:
-    """What a --shape or a --constant says."""
+    """What a --shape, a --constant or a --bounds says."""
     if option == "shape":
         several = value.split(",")
         if not all(map(_DIMS.fullmatch, several)):
@@ -171,6 +174,11 @@ def told(words: ModelWords, option: str, name: str, value: str) -> None:
             words.turns[name] = dims
         else:
             words.shapes[name] = dims[0]
+        return
+    if option == "bounds":
+        if not (value.isascii() and value.isdecimal()):
+            raise InvalidArguments(f"--bounds={name}:{value} is no number")
+        words.bounds[name] = int(value)
         return
     try:
         words.constants[name] = np.float64(value)

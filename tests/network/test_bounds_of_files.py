@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.cli.main import main
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network.network import Network
+from tests.network.keeping import is_kept, own_directory
 from tests.network.nets import engine, random
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
@@ -356,3 +358,52 @@ def test_what_needs_all_dims_says_so(tmp_path: Path) -> None:
         net.bind(x=x, keep=keep, y=y)
     with pytest.raises(InvalidArguments, match="output y has as many places as 'kept' has in a call"):
         dnn.export_c(net, tmp_path)
+
+
+directory = pytest.fixture(own_directory)
+
+
+def test_the_key_of_the_cache_has_bounds(directory: Path) -> None:
+    data = rows(*FOLLOWERS["products"], w=DATA["w"], v=DATA["v"], b=DATA["b"])
+    feeds = [each for each in of_rows(5) if each["keep"].sum() <= 4]
+    for most, is_found in ((4, False), (4, True), (5, False), (5, True), (4, True)):
+        net = dnn.load_onnx(data, engine=engine(2), bounds={"kept": most})
+        assert is_kept(net) == is_found and dims_of(net, "y") == (dnn.Dim("kept", 0, most), 3)
+        assert [len(net.run(each)["y"]) for each in feeds] == [each["keep"].sum() for each in feeds]
+        with pytest.raises(InvalidArguments, match=f"places of 'kept' are 7, and bounds has {most}"):
+            net.run({"x": random(7, 6), "keep": np.ones(7, bool)})
+    with pytest.raises(Unimplemented):
+        dnn.load_onnx(data, engine=engine(2))
+
+
+@pytest.mark.parametrize("name", ["sum", "pairs"])
+def test_what_comes_later_is_kept(directory: Path, name: str) -> None:
+    """With what it reads of places that count."""
+    used = {key: x for key, x in DATA.items() if key in {x for each in MIXING[name] for x in each.input}}
+    data = rows(*MIXING[name], **used)
+    _, *feeds = of_rows()
+    for is_found in (False, True):
+        net = within(data, {"kept": 7}, *feeds, *feeds, is_native=False, fallback="numpy")
+        assert is_kept(net) == is_found
+
+
+def test_open_dims_are_kept(directory: Path) -> None:
+    data = model_of([node("NonZero", "x", "at")], [("x", F32, ["n", 5])], [("at", S64, None)])
+    for is_found in (False, True):
+        net = dnn.load_onnx(data, engine=engine(2), bounds={"at": 40})
+        for _ in range(2):
+            for n in (3, 8, 5):
+                for feeds in sparse(n, 5):
+                    np.testing.assert_array_equal(net.run(feeds)["at"], np.nonzero(feeds["x"]))
+        assert is_kept(net) == is_found
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "rows.onnx"
+    path.write_bytes(rows(node("Exp", "kept", "y")))
+    assert main(["run", "--bounds=kept:7", "--threads=1", "--verify", str(path)]) == 0
+    assert "y float32 0x6" in capsys.readouterr().out
+    assert main(["run", "--bounds=kept:some", str(path)]) == 2
+    assert "--bounds=kept:some is no number" in capsys.readouterr().err
+    assert main(["run", "--bounds=kep:7", str(path)]) == 2
+    assert "did you mean kept?" in capsys.readouterr().err
