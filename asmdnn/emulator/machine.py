@@ -143,7 +143,7 @@ class ReturnRegisters:
 
 
 class Emulator:
-    """AddressSpace regions and host callbacks that codes are run on.
+    """Memory and host callbacks that codes are run on.
 
     `callbacks` maps addresses to functions (rdi, rsi, rdx, rcx, r8, r9) -> rax or None.  With `record`, `footprints`
     collects the bytes touched of every region, and of "stack", over all calls.  `features` are the CPUID features

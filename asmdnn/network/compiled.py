@@ -10,7 +10,7 @@ from asmdnn.network.joined import JoinedPlan
 from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.limits import Limit
 from asmdnn.network.running import Runner, result_name
-from asmdnn.network.segments import NativeSegment, subgraph
+from asmdnn.network.segments import GraphSegment, subgraph
 from asmdnn.network.state_proof import check_states
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import NetworkStep
@@ -29,7 +29,7 @@ class CompiledSegment:
     one that runs, in an arena.  limits: of inputs that are integers; checked: of those that it makes, and delivers to
     be looked at.  pool: where its packed weights are."""
 
-    segment: NativeSegment
+    segment: GraphSegment
     graph: StaticGraph
     way: FormatPath
     steps: tuple[NetworkStep, ...]
@@ -58,13 +58,13 @@ class CompiledSegment:
         check_states(self.joined)
 
 
-def compiled(graph: StaticGraph, segment: NativeSegment, engine: Engine, pool: WeightPool) -> CompiledSegment:
+def compiled(graph: StaticGraph, segment: GraphSegment, engine: Engine, pool: WeightPool) -> CompiledSegment:
     """Plan a segment; nothing is generated or packed."""
     own = subgraph(graph, segment)
     return of_steps(segment, own, segment.way or lowered(own, segment, engine), pool)
 
 
-def of_steps(segment: NativeSegment, own: StaticGraph, way: FormatPath, pool: WeightPool) -> CompiledSegment:
+def of_steps(segment: GraphSegment, own: StaticGraph, way: FormatPath, pool: WeightPool) -> CompiledSegment:
     """The steps of a way in one memory; the way stays as it is."""
     steps = way.steps.branch()
     joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.integers.checked}})
@@ -85,12 +85,12 @@ def of_steps(segment: NativeSegment, own: StaticGraph, way: FormatPath, pool: We
     )
 
 
-def lowered(own: StaticGraph, segment: NativeSegment, engine: Engine) -> FormatPath:
+def lowered(own: StaticGraph, segment: GraphSegment, engine: Engine) -> FormatPath:
     """The steps of a segment that has others around it."""
-    layouts = FormatSearch(Steps(own, engine, segment.storage), segment.groups)
+    search = FormatSearch(Steps(own, engine, segment.storage), segment.groups)
     for group in segment.groups:
-        layouts.lower(group)
-    return layouts.end()
+        search.lower(group)
+    return search.end()
 
 
 def packed(segment: CompiledSegment) -> Array:

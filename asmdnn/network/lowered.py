@@ -14,7 +14,7 @@ from asmdnn.network.float_types import with_f32_inside
 from asmdnn.network.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Model
 from asmdnn.network.operators.definition import Value
-from asmdnn.network.segments import NativeSegment, fused, segments_of
+from asmdnn.network.segments import GraphSegment, fused, segments_of
 from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.states import NetworkState, StateWrite, is_index, state_write
 from asmdnn.network.static import StaticGraph
@@ -22,7 +22,7 @@ from asmdnn.network.storage import Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 
-LoweredModel = tuple[StaticGraph, list[NativeSegment], dict[str, str]]
+LoweredModel = tuple[StaticGraph, list[GraphSegment], dict[str, str]]
 
 
 @dataclass(frozen=True, eq=False)

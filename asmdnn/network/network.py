@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.graph import Model
     from asmdnn.network.planned import NetworkPlan
     from asmdnn.network.saved import PackedNetwork
-    from asmdnn.network.segments import NativeSegment
+    from asmdnn.network.segments import GraphSegment
     from asmdnn.network.static import StaticGraph
     from asmdnn.network.storage import Precision
 
@@ -104,7 +104,7 @@ class Network(KeepsState):
         return self.planned("looked at").graph
 
     @property
-    def segments(self) -> "tuple[NativeSegment | CompiledSegment, ...]":
+    def segments(self) -> "tuple[GraphSegment | CompiledSegment, ...]":
         """Native parts, with their primitives and plans, and nodes in numpy, in the order in which they run."""
         return self.planned("looked at").segments
 

@@ -18,7 +18,7 @@ from asmdnn.network.numpy_part import NumpyPart
 from asmdnn.network.passing import is_index_type, made_type
 from asmdnn.network.report import batch_line, explanation, precision_line
 from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
-from asmdnn.network.segments import NativeSegment
+from asmdnn.network.segments import GraphSegment
 from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.storage import IN_F32, Precision, is_fallback
@@ -37,7 +37,7 @@ class NetworkPlan:
     engine: Engine
     model: Model
     graph: StaticGraph
-    segments: tuple[NativeSegment | CompiledSegment, ...]
+    segments: tuple[GraphSegment | CompiledSegment, ...]
     refused: Mapping[str, str]
     runnable: Runnable
     precision: Precision = IN_F32
@@ -129,7 +129,7 @@ def check_any_batch(body: Body) -> None:
 
 
 def runnable(
-    model: Model, graph: StaticGraph, segments: tuple[NativeSegment | CompiledSegment, ...], engine: Engine
+    model: Model, graph: StaticGraph, segments: tuple[GraphSegment | CompiledSegment, ...], engine: Engine
 ) -> Runnable:
     """How it runs."""
     native = [segment for segment in segments if isinstance(segment, CompiledSegment)]
@@ -153,7 +153,7 @@ def runnable(
 
 
 def parts_of(
-    graph: StaticGraph, segments: Sequence[NativeSegment | CompiledSegment], engine: Engine
+    graph: StaticGraph, segments: Sequence[GraphSegment | CompiledSegment], engine: Engine
 ) -> Iterator[NetworkPart]:
     """In order; integers that kernels have made become integers again before others read them."""
     floats = set[str]()
@@ -168,7 +168,7 @@ def parts_of(
         yield part
 
 
-def part_of(graph: StaticGraph, segment: NativeSegment | CompiledSegment, engine: Engine) -> NetworkPart:
+def part_of(graph: StaticGraph, segment: GraphSegment | CompiledSegment, engine: Engine) -> NetworkPart:
     if not isinstance(segment, CompiledSegment):
         return NumpyPart(graph.values, [node for group in segment.groups for node in group.nodes])
     makes = {x: (graph.shape(x), made_type(graph.values[x].dtype)) for x in (*segment.segment.makes, *segment.checked)}

@@ -7,7 +7,7 @@ from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.cuts import CountOf
 from asmdnn.network.descriptors import layout_of
-from asmdnn.network.segments import NativeSegment
+from asmdnn.network.segments import GraphSegment
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.storage import IN_F32, Precision
@@ -25,7 +25,7 @@ class TimedStep(NamedTuple):
 
 
 def explanation(
-    graph: StaticGraph, segments: Sequence[NativeSegment | CompiledSegment], refused: Mapping[str, str]
+    graph: StaticGraph, segments: Sequence[GraphSegment | CompiledSegment], refused: Mapping[str, str]
 ) -> str:
     """A line for each primitive: operators, implementation, formats, expected cycles; then totals."""
     outputs = [name for name in graph.outputs if type(name) is not CountOf]
@@ -44,7 +44,7 @@ def listing(graph: StaticGraph, names: Iterable[str]) -> str:
     return ", ".join(f"{name} {'x'.join(map(str, shape)) or 'scalar'}" for name, shape in dims.items())
 
 
-def precision_line(precision: Precision, segments: Sequence[NativeSegment | CompiledSegment]) -> str:
+def precision_line(precision: Precision, segments: Sequence[GraphSegment | CompiledSegment]) -> str:
     """What a word that allows fewer bits has changed, "" of f32."""
     if precision.word == IN_F32.word:
         return ""
@@ -83,7 +83,7 @@ def native_lines(segment: CompiledSegment) -> list[str]:
     return lines
 
 
-def batch_line(segments: Iterable[NativeSegment | CompiledSegment]) -> str:
+def batch_line(segments: Iterable[GraphSegment | CompiledSegment]) -> str:
     """What batches do to bits; to find out, all primitives are planned once more."""
     native = [segment for segment in segments if isinstance(segment, CompiledSegment)]
     others = sum(not step.pd.any_batch for segment in native for step in segment.steps)

@@ -52,7 +52,7 @@ class PackedNetwork:
         return len(self.image.sections["arrays"])
 
     def check(self) -> None:
-        """Prove what Compiled.check() proves.  Raises PlanError."""
+        """Prove what CompiledSegment.check() proves.  Raises PlanError."""
         for part in self.natives:
             part.check()
 

@@ -83,7 +83,7 @@ class SavedKernel:
 
 @dataclass(frozen=True, eq=False)
 class PackedCall:
-    """A native part that was planned before.  joined, layout, plan: as in Compiled; weights: u8[weights_bytes]."""
+    """A native part that was planned before; weights: u8[weights_bytes].  All else is as in CompiledSegment."""
 
     joined: JoinedPlan
     layout: ArenaLayout
@@ -91,7 +91,7 @@ class PackedCall:
     weights: Array
 
     def check(self) -> None:
-        """Prove what Compiled.check() proves.  Raises PlanError."""
+        """Prove what CompiledSegment.check() proves.  Raises PlanError."""
         self.joined.plan.check()
         with importing():
             from asmdnn.network.state_proof import check_states

@@ -57,7 +57,7 @@ MOST_NAMED = 4  # refused nodes that an error names; a message has 500 character
 
 
 @dataclass(frozen=True, eq=False)
-class NativeSegment:
+class GraphSegment:
     """Groups that run together; reads and makes: the values that it takes from before, and those that others read.
 
     way: how the groups of a network that is native throughout were lowered when they were asked for kernels.  storage:
@@ -85,7 +85,7 @@ def segments_of(
     fallback: str | None,
     precision: Precision = IN_F32,
     asking: Asking | None = None,
-) -> tuple[list[NativeSegment], dict[str, str]]:
+) -> tuple[list[GraphSegment], dict[str, str]]:
     """The segments, and why nodes have no kernel, by the label of their group.
 
     Raises Unimplemented, which names all of them, unless fallback is "numpy".
@@ -93,13 +93,13 @@ def segments_of(
     refused = dict[str, str]()
     groups, storage = narrowed(graph, groups_of(graph), engine, precision, asking)
     groups = paired(graph, groups, {*storage.products, *storage.values})
-    whole = replace(segment(graph, True, groups, groups), storage=storage)
-    layouts = FormatSearch(Steps(subgraph(graph, whole), engine, storage, asking), groups)
+    whole = replace(segment_of(graph, True, groups, groups), storage=storage)
+    search = FormatSearch(Steps(subgraph(graph, whole), engine, storage, asking), groups)
     for group in groups:
-        reason = refusal(layouts, group)
+        reason = try_to_lower(search, group)
         if reason:
             refused[group.label] = reason
-            for way in layouts.ways:
+            for way in search.ways:
                 assume(way.steps, group)
     if refused and fallback is None:
         raise Unimplemented(sentence(groups, refused))
@@ -108,11 +108,11 @@ def segments_of(
     if refused:
         runs = runs_of(groups, refused)
     else:
-        way = layouts.end()
+        way = search.end()
         runs = [(True, [*some]) for some in looked_at_first(graph, groups, way.steps.integers.checked)]
         if len(runs) == 1:
             return [replace(whole, way=way)], refused
-    parts = (segment(graph, is_native, some, groups) for is_native, some in runs)
+    parts = (segment_of(graph, is_native, some, groups) for is_native, some in runs)
     return [replace(part, storage=storage) for part in parts], refused
 
 
@@ -141,10 +141,10 @@ def sentence(groups: Sequence[Group], refused: dict[str, str]) -> str:
     return f"{len(refused)} of the nodes have no kernel{words}, fallback='numpy' computes them in numpy: {named}{more}"
 
 
-def refusal(layouts: FormatSearch, group: Group) -> str:
-    """Why there is no kernel for a group, "" if there is one; it is lowered then."""
+def try_to_lower(search: FormatSearch, group: Group) -> str:
+    """Lower a group: "", or why there is no kernel for it."""
     try:
-        layouts.lower(group)
+        search.lower(group)
     except Refused as reason:
         return str(reason)
     return ""
@@ -162,17 +162,17 @@ def assume(steps: Steps, group: Group) -> None:
                 steps.integers.given.add(name)
 
 
-def segment(graph: StaticGraph, is_native: bool, groups: Sequence[Group], every: Sequence[Group]) -> NativeSegment:
+def segment_of(graph: StaticGraph, is_native: bool, groups: Sequence[Group], every: Sequence[Group]) -> GraphSegment:
     inside = {id(group) for group in groups}
     own = {name for group in groups for node in group.nodes for name in node.outputs if name != NOTHING}
     read = dict.fromkeys(name for group in groups for node in group.nodes for name in node.inputs if name != NOTHING)
     others = {name for group in every if id(group) not in inside for node in group.nodes for name in node.inputs}
     others |= set(graph.outputs.values())
     reads = tuple(name for name in read if name not in own and not graph.is_constant(name))
-    return NativeSegment(tuple(groups), is_native, reads, tuple(name for name in graph.values if name in own & others))
+    return GraphSegment(tuple(groups), is_native, reads, tuple(name for name in graph.values if name in own & others))
 
 
-def subgraph(graph: StaticGraph, some: NativeSegment) -> StaticGraph:
+def subgraph(graph: StaticGraph, some: GraphSegment) -> StaticGraph:
     """The graph of a native segment, whose inputs are values that come from before."""
     nodes = tuple(node for group in some.groups for node in group.nodes)
     outputs = {result_name(name): name for name in some.makes}

@@ -11,7 +11,7 @@ from asmdnn.network.numpy_part import NumpyPart
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.report import IN_NUMPY, TimedStep
 from asmdnn.network.running import NativePart
-from asmdnn.network.segments import NativeSegment
+from asmdnn.network.segments import GraphSegment
 from asmdnn.network.stepwise import Stepwise, least_times
 
 MOST_REPEATS: Final = 100_000
@@ -31,7 +31,7 @@ def steps_of(plan: NetworkPlan) -> list[TimedStep]:
     return found
 
 
-def segments_with_values(plan: NetworkPlan, feeds: Values) -> Iterator[tuple[CompiledSegment | NativeSegment, Values]]:
+def segments_with_values(plan: NetworkPlan, feeds: Values) -> Iterator[tuple[CompiledSegment | GraphSegment, Values]]:
     """Each segment, with all values before it.  feeds: with what is read of states.  Raises InvalidArguments."""
     values, segments = dict(feeds), iter(plan.segments)
     for part in plan.runnable.parts:

@@ -164,7 +164,7 @@ def scale_mask(scales: tuple[int, ...], x: tuple[int, ...]) -> int:
 
 
 def constants_of(steps: Steps, node: Node, desc: Description) -> dict[str, tuple[str, Array]]:
-    """SignedWeights, with the description's dims, and bias, with their names.  Raises Refused for what is computed."""
+    """Weights, with the description's dims, and bias, with their names.  Raises Refused for what is computed."""
     names = {"weights": node.inputs[1]}
     if len(node.inputs) > 2 and node.inputs[2] != NOTHING:
         names["bias"] = node.inputs[2]

@@ -1,6 +1,6 @@
 """What products of integers have in common: their operands, and the choice between integers and floats."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from asmdnn.isa.dot import U8S8, dot_class
 from asmdnn.network.descriptors import STORED
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
+from asmdnn.network.lowering.lowering import Lower
 from asmdnn.network.quantised.numbers import Integers, around_zero, quantization_of
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
@@ -18,7 +19,6 @@ from asmdnn.records import dataclass
 from asmdnn.types import DataType, s8
 
 MIDDLE = 128  # of uint8
-FormatPath = Callable[[Steps, Group], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def bias_of(steps: Steps, name: str) -> Array:
     return data.astype(np.float64)
 
 
-def cheapest_way(steps: Steps, group: Group, ways: Sequence[FormatPath], takes_first: bool = False) -> None:
+def cheapest_way(steps: Steps, group: Group, ways: Sequence[Lower], takes_first: bool = False) -> None:
     """Add what is expected to take the fewest cycles, or the first way that has kernels.  Raises Refused, with
     the first reason, if none has."""
     found, reasons = list[tuple[float, int, Steps]](), list[str]()

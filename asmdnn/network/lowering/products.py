@@ -9,7 +9,6 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import (
-    FormatPath,
     IntegerSource,
     SignedWeights,
     bias_of,
@@ -18,7 +17,7 @@ from asmdnn.network.lowering.integers import (
     source_of,
     weights_of,
 )
-from asmdnn.network.lowering.lowering import Lowering
+from asmdnn.network.lowering.lowering import Lower, Lowering
 from asmdnn.network.lowering.zero_points import sums_of_rows, with_sums
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
@@ -210,6 +209,6 @@ def add_product(
     steps.add(group.nodes, group.label, desc, places, {"dst": group.result}, constants=constants, attr=attr)
 
 
-FLOATS: dict[str, FormatPath] = {"MatMul": multiply_floats, "Gemm": gemm_of_floats}
-INTEGERS: dict[str, FormatPath] = {"MatMul": multiply_integers, "Gemm": gemm_of_integers}
+FLOATS: dict[str, Lower] = {"MatMul": multiply_floats, "Gemm": gemm_of_floats}
+INTEGERS: dict[str, Lower] = {"MatMul": multiply_integers, "Gemm": gemm_of_integers}
 LOWERINGS = dict.fromkeys(FLOATS, Lowering(lower_product, of_floats=True))

@@ -1,7 +1,8 @@
 """The plans of a product, one for each strategy that takes it.
 
-The words of an implementation's name say what the plan does: `pack_src`, `pack_weights`, `copying_tiles`, `tiles`,
-`split_k`, `outer`, `dots`, `unpack_dst`, and `swap` if it computes dst^T = weights^T src^T.
+The words of an implementation's name say what the plan does, in order: `swap` (dst^T = weights^T src^T), what is copied
+(`pack_src`, `pack_weights`, `pack_blocks`, `packing_tiles`, `copying_tiles`), what multiplies (`tiles`, `rows`, `dots`,
+`outer`, `amx`; `one_by_one` for small matrices of a batch), `split_k`, `unpack_dst`.  docs/matmul.md says when.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
