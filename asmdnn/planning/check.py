@@ -12,9 +12,13 @@
    barrier, and it reads nothing that they have written; unless one thread runs them all, one after another.  An input
    that may be the memory of an output counts as this one, too.
 7. Own scratch: in a buffer that every part has for itself, a group reads only what it has written.
+8. Elements: of an input with gaps, such as a column of a matrix, nothing between its elements is read.  That would lie
+   inside, and be other numbers.  Tap lists, and inputs of more than MOST_LOOKED_AT elements, are not looked at so.
 """
 
 from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +33,8 @@ from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
 from asmdnn.planning.written import Bools, FlatCoverage, Folded, Written, counted
 from asmdnn.records import dataclass, field, replace
+
+MOST_LOOKED_AT = 1 << 24  # elements and gaps of an input
 
 
 def check_plan(plan: Schedule) -> None:
@@ -47,7 +53,7 @@ class Proof:
 
     ready: buffers that hold what they should.  partial: those that are written in part, by whom and how often each
     element; completed: those that were written whole.  since_reads, since_writes: what phases since the last barrier
-    have touched; in_turn: one thread runs them.
+    have touched; in_turn: one thread runs them.  given: elements of inputs with gaps.
     """
 
     plan: Schedule
@@ -61,6 +67,7 @@ class Proof:
     sizes: dict[str, int] = field(default_factory=dict)
     periods: dict[str, int] = field(default_factory=dict)
     wholes: dict[str, Bools] = field(default_factory=dict)
+    given: dict[str, Written | None] = field(default_factory=dict)
     calls: list[list[Calls]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -79,6 +86,7 @@ class Proof:
         calls = self.calls[index]
         for one in calls:
             bounds.check_calls(plan, one, where)
+            self.check_gaps(one, where)
         grouped = phase.groups is not None or any(view.buffer in plan.per_part for view in phase.arguments)
         if grouped:
             check_groups(plan, phase, calls, self.ready, where)
@@ -126,6 +134,39 @@ class Proof:
                 if extent.buffer in self.partial:
                     self.check_partial(one, argument, extent.buffer)
 
+    def check_gaps(self, one: Calls, where: str) -> None:
+        """Of an input whose elements have gaps between them only elements are read."""
+        for argument, spans in one.accesses.reads.items():
+            name = one.view(argument).buffer
+            if name not in self.plan.tensors or name in self.plan.outputs or argument in one.moved or spans is None:
+                continue
+            if name not in self.given:
+                self.given[name] = self.elements_given(name, where)
+            given = self.given[name]
+            element = given and given.missing(self.runs_of(one, argument, spans))
+            if element is not None:
+                raise PlanError(f"{one.where(where)}: bytes between the elements of {name} are read, at {element}")
+
+    def elements_given(self, name: str, where: str) -> Written | None:
+        """Those of an input as written ones; None where they are dense, or too many to be looked at one by one."""
+        tensor = self.plan.tensors[name]
+        runs, bytes_each = elements_of(tensor), self.element_bytes(name)
+        count = sum(int((x.ends - x.begins).sum()) * prod(times for times, _ in x.loops) for x in runs)
+        if not 0 < count * bytes_each < tensor.size_bytes <= MOST_LOOKED_AT * bytes_each:
+            return None
+        given = self.nothing(name)
+        given.add(runs, True, where)
+        return given
+
+    def runs_of(self, one: Calls, argument: int, spans: Any) -> list[Runs]:
+        """The elements that calls touch through an argument."""
+        name = one.view(argument).buffer
+        size = self.element_bytes(name)
+        return [
+            Runs(begins // size, -(-ends // size), tuple(x for x in loops_of(one, argument, size) if x[1]))
+            for _, begins, ends in in_chunks(one, argument, spans, self.elements(name))
+        ]
+
     def check_partial(self, one: Calls, argument: int, name: str) -> None:
         """What is read of a buffer that is not complete has been written."""
         where, written = self.partial[name]
@@ -137,10 +178,7 @@ class Proof:
             begin, end = view.offset_bytes // size, -(-(view.offset_bytes + view.size_bytes) // size)
             runs = [Runs(np.array([begin]), np.array([end]), ())]
         else:
-            runs = [
-                Runs(begins // size, -(-ends // size), tuple(x for x in loops_of(one, argument, size) if x[1]))
-                for _, begins, ends in in_chunks(one, argument, spans, self.elements(name))
-            ]
+            runs = self.runs_of(one, argument, spans)
         element = written.missing(runs)
         if element is not None:
             raise PlanError(f"{where}: element {element} of {name} is never written")

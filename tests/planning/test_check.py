@@ -373,3 +373,20 @@ def test_what_one_thread_runs_needs_no_barrier(planned_isa: str) -> None:
     shared = with_phase(replace(plan, phases=alone), 1, replace(alone[1], alone=False, independent=True))
     with pytest.raises(PlanError, match="without a barrier in between"):
         shared.check()
+
+
+@pytest.mark.parametrize("strides", [(6, 1), (1, 70)])
+def test_nothing_between_the_elements_of_an_input_is_read(planned_isa: str, strides: tuple[int, int]) -> None:
+    """A plan for a dense column, or dense rows, that is said to be for others."""
+    engine = dnn.Engine(isa=planned_isa, threads=1)
+    src, dst = dnn.MemoryDesc((64, 64), dnn.f32, "ab"), dnn.MemoryDesc((64, 1), dnn.f32, "ab")
+    if strides == (6, 1):
+        name, apart = "weights", dnn.MemoryDesc((64, 1), dnn.f32, strides=strides)
+        plan = dnn.primitive_desc(dnn.MatMul(src, dst, dst), engine=engine).plan
+    else:
+        name, apart = "src", dnn.MemoryDesc((64, 64), dnn.f32, strides=strides)
+        relu = dnn.EltwiseForward(dnn.PropKind.forward_inference, "relu", src, src)
+        plan = dnn.primitive_desc(relu, engine=engine).plan
+    plan.check()
+    with pytest.raises(PlanError, match=f"bytes between the elements of {name} are read, at "):
+        replace(plan, tensors={**plan.tensors, name: apart}).check()

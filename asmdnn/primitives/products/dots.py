@@ -86,7 +86,7 @@ def spreads(x: Matrix, columns: int) -> bool:
 def add_dots(assembly: Assembly, p: Product, target: Target) -> None:
     """The sums, and where they are no results what becomes of them."""
     turned = reads_rows(p, target)
-    if not turned and p.n > 1 and isinstance(p.weights, Matrix) and not p.weights.dense_down:
+    if not turned and isinstance(p.weights, Matrix) and not p.weights.dense_down:
         p = with_dense_columns(assembly, p, p.weights)
     read = turned or p
     reaches = read.dst.dense_down or (not turned and p.n > 1)
