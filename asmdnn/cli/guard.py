@@ -26,6 +26,8 @@ def guarded(command: str, run: Callable[[], int]) -> int:
         return status
     except AsmdnnError as error:
         return refused(command, str(error))
+    except MemoryError:
+        return refused(command, "the system has no more memory: free some, or take a smaller model or problem")
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -1,6 +1,7 @@
 """Arrays of a caller: whether they are what a network takes."""
 
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,15 @@ def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
             "convert it, or load the model for other shapes"
         )
     return array
+
+
+def check_apart(names: Iterable[str], outputs: Collection[str], arrays: Mapping[str, Array]) -> None:
+    """Raise InvalidArguments for an output that shares memory with an input or another output."""
+    for one, other in combinations(names, 2):
+        shared = one in outputs or other in outputs
+        if shared and np.may_share_memory(arrays[one], arrays[other]):
+            late, early = (other, one) if other in outputs else (one, other)
+            raise InvalidArguments(f"{late} shares memory with {early}: give it an array of its own")
 
 
 def check_bound(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any], is_output: bool) -> None:

@@ -11,6 +11,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
+from asmdnn.memory.allocation import within_memory
 from asmdnn.network.kept import find, keep, key_of, key_with
 from asmdnn.network.kept_open import KeptOpenNetwork
 from asmdnn.network.kept_shapes import described
@@ -25,6 +26,7 @@ Found = TypeVar("Found")
 SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 
+@within_memory
 def load_onnx(
     path: str | PathLike[str] | bytes,
     shapes: Mapping[str, Any] | None = None,
@@ -154,6 +156,7 @@ def model_of(path: str | PathLike[str] | bytes, shapes: Any, state: Any, seed: A
     return within_bounds(tied(seeded(read_model(path), seed), state, shapes), bounds)
 
 
+@within_memory
 def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Network:
     """The network that `Network.save` wrote to a file: as `load_pack`, which see, but nothing else than a network.
 
@@ -165,6 +168,7 @@ def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "
     return network_at(where, threads, sha256)
 
 
+@within_memory
 def load_pack(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Pack | Network:
     """What is in the pack at `path`: a Network that `Network.save` wrote, ready to run; or kernels and plans that
     `write_pack` or `asmdnn pack` wrote, which are from now on taken before the disk cache and the planners.

@@ -11,7 +11,7 @@ from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.cuts import check_no_cuts
-from asmdnn.network.inputs import check_bound, checked_feeds, names_and_others
+from asmdnn.network.inputs import check_apart, check_bound, checked_feeds, names_and_others
 from asmdnn.network.keeping import KeepsState, with_states
 from asmdnn.network.plain_call import PlainCall, plain_call_of
 from asmdnn.network.running import NativePart, Runnable
@@ -155,7 +155,8 @@ class Network(KeepsState):
     def bind(self, **arrays: Array) -> Callable[[], None]:
         """A call on fixed arrays, dense ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
 
-        For networks that are native throughout.  Bind once per thread that calls it.  Raises InvalidArguments.
+        Outputs share no memory with other arrays.  For networks that are native throughout.  Bind once per thread that
+        calls it.  Raises InvalidArguments.
         """
         if self._states is not None:
             raise InvalidArguments("a network with state cannot be bound: use run()")
@@ -173,6 +174,7 @@ class Network(KeepsState):
         made = {result: arrays[name] for name, result in results.items() if isinstance(result, str)}
         if len(made) < len(results) or made.keys() != part.ends.makes.keys():
             raise InvalidArguments("two outputs are one value, or one is an input or a constant: use run()")
+        check_apart(wanted, self.outputs, arrays)
         return part.bind({name: arrays[name] for name in self.inputs}, made)
 
     @within_memory

@@ -80,6 +80,23 @@ def test_a_bound_call_writes_where_it_was_told() -> None:
     assert (arrays["y"] != first).any()
 
 
+def test_bound_outputs_share_no_memory() -> None:
+    """Neither with inputs, which a later step may still read, nor with one another."""
+    g = dnn.Graph()
+    x = g.input("x", (8, 8))
+    net = g.compile(engine=engine(), a=x @ random(8, 8), b=x @ random(8, 8))
+    one, other = random(8, 8), random(8, 8)
+    buffer = np.zeros(65 * 8, np.float32)
+    ends = buffer[: 64 * 8].reshape(64, 8), buffer[8:].reshape(64, 8)
+    for arrays, words in (
+        ({"x": one, "a": one, "b": other}, "a shares memory with x"),
+        ({"x": one, "a": other, "b": other}, "b shares memory with a"),
+        ({"x": ends[0][:8], "a": other, "b": ends[1][:8]}, "b shares memory with x"),
+    ):
+        with pytest.raises(dnn.InvalidArguments, match=f"{words}: give it an array of its own"):
+            net.bind(**arrays)
+
+
 def test_memory_is_shared_by_what_is_not_alive_together() -> None:
     g = dnn.Graph()
     x = y = g.input("x", (1, 16, 32, 32))

@@ -1,5 +1,6 @@
 """Training steps bound to arrays: those of `run`, bit for bit; and states that are parameters."""
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn import optim
+from asmdnn.runtime.execution import NativeCall
 from tests.network.nets import engine
 from tests.network.test_train import ROWS, feeds, perceptron
 
@@ -68,6 +70,36 @@ def test_a_step_that_is_refused_changes_nothing() -> None:
     assert all(np.array_equal(array, before[key]) for key, array in step.state_dict().items())
     given["x"][0, 0] = 0
     assert np.isfinite(take()) and step.steps == 1
+
+
+@pytest.mark.parametrize("way", ["run", "bind", "apply"])
+def test_ctrl_c_waits_until_a_step_is_counted(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a step would be taken that nobody counts, and the next one have its learning rate and its draws again."""
+    step, other, given = with_scores(), with_scores(), arrays()
+    ready, call = with_scores().gradients(**inputs_of(given)), NativeCall.__call__
+
+    def interrupted(self: NativeCall) -> None:
+        call(self)
+        signal.raise_signal(signal.SIGINT)
+
+    take = {
+        "run": lambda one: one.run(inputs_of(given)),
+        "bind": lambda one: one.bind(**given)(),
+        "apply": lambda one: one.apply(ready),
+    }[way]
+    for one in (step, other):
+        take(one)
+    handler = signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patch:
+        patch.setattr(NativeCall, "__call__", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            take(step)
+    assert signal.getsignal(signal.SIGINT) is handler
+    for one in (other, other, step):
+        take(one)
+    left = other.state_dict()
+    assert step.steps == other.steps == 3
+    assert all(np.array_equal(array, left[key]) for key, array in step.state_dict().items())
 
 
 def test_numbers_that_f32_does_not_hold() -> None:

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network import bounds
+from asmdnn.cli.guard import guarded
+from asmdnn.network import bounds, loading
 from asmdnn.network.bodies import BODIES
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Value, listed
@@ -269,3 +270,18 @@ def test_constants_beyond_f32(operand: Any) -> None:
     with pytest.raises(dnn.InvalidArguments, match="too large for f32"):
         x + operand
     graph.compile(y=graph.apply("Add", x, [float("inf"), float("nan")]), engine=engine())
+
+
+def test_a_system_without_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """While a file is read, or a key made of it: one sentence."""
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(loading, "key_with", full)
+    with pytest.raises(dnn.OutOfMemory, match="the system has no more memory: free memory"):
+        dnn.load_onnx(b"")
+    assert guarded("asmdnn", full) == 2
+    assert capsys.readouterr().err == (
+        "asmdnn: the system has no more memory: free some, or take a smaller model or problem\n"
+    )

@@ -1,7 +1,6 @@
 """The call of a training step on arrays that stay: they are looked at once, and not with each call."""
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.arrays import Array
 from asmdnn.network.in_place import InPlaceCalls
-from asmdnn.network.inputs import check_bound, names_and_others
+from asmdnn.network.inputs import check_apart, check_bound, names_and_others
 from asmdnn.network.training.recipe import LOSS
 from asmdnn.network.training.updates import SIZE
 from asmdnn.network.words import check_no_borders
@@ -35,9 +34,7 @@ def bound_call(
         raise InvalidArguments(f"arrays must be {names_and_others(arrays, wanted)}")
     for name, (dims, dtype) in wanted.items():
         check_bound(name, arrays[name], dims, dtype, name in outputs)
-    for one, other in combinations(wanted, 2):
-        if other in outputs and np.may_share_memory(arrays[one], arrays[other]):
-            raise InvalidArguments(f"{other} shares memory with {one}: give it an array of its own")
+    check_apart(wanted, outputs, arrays)
     own = {name: np.empty(*made) for name, made in net.inputs.items() if name not in inputs}
     kept = {name: np.empty(*made) for name, made in net.outputs.items() if name not in outputs}
     results = {value: {**kept, **arrays}[name] for name, value in net._runnable.results.items()}

@@ -19,6 +19,7 @@ from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
 from asmdnn.network.training.rounding import SEED
 from asmdnn.network.training.state_files import of_bits, read_state, write_state
+from asmdnn.network.training.uninterrupted import uninterrupted
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
 
 COUNT, CALLS = "steps taken", "calls made"
@@ -114,7 +115,7 @@ class TrainingStep:
         mean.  Raises as `run`.
         """
         given = self._checked(feeds)
-        with self._states:
+        with self._states, uninterrupted():
             results = self._placed.run(self._nets.forward, {**given, **self._seeds()})
             self._calls += 1
         found = {name: results[f"{GRADIENT}{name}"] for name in self._recipe.settings}
@@ -132,7 +133,7 @@ class TrainingStep:
             raise InvalidArguments(f"apply takes gradients by {', '.join(trained)}, not {given}")
         dims = self._recipe.graph.parameters
         found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
-        with self._states:
+        with self._states, uninterrupted():
             self._look_at(self._placed.run(self._nets.halves, {**found, **self._numbers(self.steps + 1)}))
             self.steps += 1
 
@@ -230,7 +231,7 @@ class TrainingStep:
     def _taken(self, call: Callable[[dict[str, Array]], dict[str, Array]]) -> dict[str, Array]:
         """Take a step by a call of the first network, of what the step itself feeds; what the call returns."""
         parts = self._recipe.options.accumulate
-        with self._states:
+        with self._states, uninterrupted():
             is_last = (self._calls + 1) % parts == 0
             numbers = self._numbers(self.steps + 1) if is_last else None
             own = {} if parts > 1 or numbers is None else numbers
