@@ -172,16 +172,47 @@ def test_what_computes_places_alone(name: str) -> None:
     assert dnn.Dim in map(type, dims_of(net, "y"))
 
 
+COLLECTING = {
+    "sum": [node("ReduceSum", "kept zeros", "y", keepdims=0)],
+    "squares": [node("Transpose", "kept", "t"), node("ReduceL2", "t", "y", axes=[-1])],
+    "means": [node("ReduceMean", "kept", "m", axes=[0]), node("ReduceMean", "kept", "a", keepdims=0),
+              node("Add", "m a", "y")],
+    "extremes": [node("ReduceMax", "kept", "m", axes=[0]), node("ReduceMin", "kept", "a", axes=[0, 1]),
+                 node("Sub", "m a", "y")],
+    "how many": [node("Cast", "keep", "ones", to=S64), node("Compress", "ones keep", "some", axis=0),
+                 node("ReduceSum", "some zeros", "n"), node("Cast", "n", "f", to=F32), node("Mul", "f kept", "y")],
+    "shares": [node("Softmax", "kept", "y", axis=0)],
+    "pairs": [node("Transpose", "kept", "t"), node("MatMul", "t kept", "y")],
+    "a mixture": [node("MatMul", "kept bias", "s"), node("Softmax", "s", "p", axis=0), node("MatMul", "p kept", "y")],
+    "from the end": [node("CumSum", "kept zero", "y", reverse=1, exclusive=1)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COLLECTING)
+def test_what_collects_places_takes_those_that_count(name: str) -> None:
+    read = {x for each in COLLECTING[name] for x in each.input}
+    data = rows(*COLLECTING[name], **{key: x for key, x in DATA.items() if key in read})
+    _, *feeds = of_rows()
+    bounded = [x for x in ("kept", "some") if x in read]
+    net = within(data, dict.fromkeys(bounded, 7), *feeds)
+    with pytest.raises(InvalidArguments, match=r"places of '\w+' are 7, and bounds has 6"):
+        dnn.load_onnx(data, engine=engine(), bounds=dict.fromkeys(bounded, 6)).run(feeds[-1])
+    empty = net.run({**feeds[0], "keep": np.zeros(7, bool)})["y"]
+    if name in ("sum", "squares", "pairs", "a mixture"):
+        assert not empty.any()
+    if name == "means":
+        assert np.isnan(empty).all()
+
+
 MIXING = {
-    "sum": [node("ReduceSum", "kept zeros", "y")],
-    "all": [node("ReduceMean", "kept", "y")],
-    "largest": [node("Softmax", "kept", "y", axis=0)],
+    "products": [node("ReduceProd", "kept", "y", axes=[0])],
+    "of all": [node("ReduceLogSumExp", "kept", "y")],
+    "largest": [node("TopK", "kept one", "y i", axis=0)],
     "one row": [node("Concat", "kept x", "c", axis=0), node("Gather", "c zeros", "y")],
     "flat": [node("Reshape", "kept minus", "r"), node("Exp", "r", "y")],
     "end": [node("Slice", "kept minus far", "y")],
     "pairs": [node("Transpose", "kept", "t"), node("MatMul", "kept t", "y")],
     "size": [node("Shape", "kept", "s"), node("Cast", "s", "y", to=F32)],
-    "turned": [node("CumSum", "kept zeros", "y", reverse=1)],
 }
 
 
@@ -225,7 +256,7 @@ def test_indices_behind_the_count_fit() -> None:
     draw = np.random.default_rng(4)
     feeds = [{"x": np.array([0, *(draw.random(8) < share)], np.float32)} for share in SHARES]
     net = within(data, {"at": 9}, *feeds)
-    with pytest.raises(InvalidArguments, match=r"back, counted for Gather 'y'\[0\] is 10, axis 0 of src has 10"):
+    with pytest.raises(InvalidArguments, match=r"back, counted for y\[0\] is 10, axis 0 of src has 10"):
         net.run({"x": np.ones(9, np.float32)})
 
 
@@ -376,7 +407,7 @@ def test_the_key_of_the_cache_has_bounds(directory: Path) -> None:
         dnn.load_onnx(data, engine=engine(2))
 
 
-@pytest.mark.parametrize("name", ["sum", "pairs"])
+@pytest.mark.parametrize("name", ["flat", "pairs"])
 def test_what_comes_later_is_kept(directory: Path, name: str) -> None:
     """With what it reads of places that count."""
     used = {key: x for key, x in DATA.items() if key in {x for each in MIXING[name] for x in each.input}}

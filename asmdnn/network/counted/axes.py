@@ -4,12 +4,13 @@ A node whose operator keeps such places apart (rules.py) is planned as any other
 data decide, as it has without a bound: the model is cut there, or the node is refused.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
 from asmdnn.errors import shown
 from asmdnn.network.counted.bounds import is_bounded, without_bound
 from asmdnn.network.counted.choosing import Chooser, Chosen, CountedChoice
+from asmdnn.network.counted.collecting import COLLECTS, FilledPlaces
 from asmdnn.network.counted.operators import WRITERS, chooses_by
 from asmdnn.network.counted.reading import CountedReading
 from asmdnn.network.counted.rules import INDICES, KEEP_ZEROS, RULES
@@ -19,6 +20,8 @@ from asmdnn.network.graph import NOTHING, Body, Node, captured
 from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.splitting import DecidedByData
 from asmdnn.records import replace
+
+Found = TypeVar("Found")
 
 
 class CountedAxis(NamedTuple):
@@ -60,32 +63,34 @@ class CountedAxes:
         if not inputs and not inside:
             self.folding.node(node)
             return
-        axis = None if inside else self.axis(node, inputs)
-        if axis is None:
+        reading = None if inside else self.reading(node, inputs)
+        filled = None if reading is None else passed_on(reading)
+        if filled is None:
             raise mixing(node, [*inputs.values(), *inside])
-        is_zero = node.op in KEEP_ZEROS and all(one.is_zero for one in inputs.values())
-        self.folding.node(self.with_zeros(node, inputs))
-        for name in node.outputs:
-            if name != NOTHING:
-                self.axes[self.folding.known(name)] = CountedAxis(axis, next(iter(inputs.values())).choice, is_zero)
+        self.compute(node, inputs, filled)
 
-    def axis(self, node: Node, inputs: Mapping[int, CountedAxis]) -> int | None:
-        """Of all results; None where places are mixed."""
+    def compute(self, node: Node, inputs: Mapping[int, CountedAxis], filled: FilledPlaces) -> None:
+        """Take a node in whose operands have such numbers in the places that do not count."""
+        names, chooser, choice = list(node.inputs), Chooser(self.folding, node), next(iter(inputs.values())).choice
+        for i, number in filled.numbers.items():
+            if i in inputs and not (number == 0 and inputs[i].is_zero):
+                names[i] = chooser.filled(names[i], inputs[i].axis, choice, number)
+        node = node if names == [*node.inputs] else replace(node, inputs=tuple(names))
+        if filled.axis is None and node.op == "ReduceMean":
+            self.folding.rename(node.outputs[0], chooser.mean(node, choice))
+            return
+        self.folding.node(node)
+        is_zero = node.op in KEEP_ZEROS and all(one.is_zero for one in inputs.values())
+        for name in node.outputs:
+            if name != NOTHING and filled.axis is not None:
+                self.axes[self.folding.known(name)] = CountedAxis(filled.axis, choice, is_zero)
+
+    def reading(self, node: Node, inputs: Mapping[int, CountedAxis]) -> CountedReading | None:
+        """None where no rule may hold."""
         if node.domain or node.op not in RULES or len({one.choice for one in inputs.values()}) > 1:
             return None
         values = [self.folding.values[name] if name != NOTHING else None for name in node.inputs]
-        try:
-            return RULES[node.op](CountedReading(node, values, {i: one.axis for i, one in inputs.items()}))
-        except Exception as error:  # whatever operands that do not fit lead to
-            raise_own(error, node, values)
-
-    def with_zeros(self, node: Node, inputs: Mapping[int, CountedAxis]) -> Node:
-        """The node with zeros behind the places of its indices, which fit any axis."""
-        names, chooser = list(node.inputs), Chooser(self.folding, node)
-        for i in INDICES.get(node.op, ()):
-            if i in inputs and not inputs[i].is_zero:
-                names[i] = chooser.with_zeros(names[i], inputs[i].axis, inputs[i].choice)
-        return node if names == [*node.inputs] else replace(node, inputs=tuple(names))
+        return CountedReading(node, values, {i: one.axis for i, one in inputs.items()})
 
     def choose(self, node: Node, inputs: Mapping[int, CountedAxis]) -> None:
         """Take a node with a bound in."""
@@ -108,6 +113,23 @@ class CountedAxes:
         """What counts places of outputs, as further outputs.  outputs: values by name."""
         known = [(name, self.axes[value]) for name, value in outputs.items() if value in self.axes]
         return {CountOf(name, one.axis, one.choice.of): one.choice.total for name, one in known}
+
+
+def passed_on(reading: CountedReading) -> FilledPlaces | None:
+    """What a node needs where places do not count, and the axis of its results; None for one that mixes places."""
+    op = reading.node.op
+    axis = ruled(RULES[op], reading)
+    if axis is not None:
+        return FilledPlaces(dict.fromkeys(INDICES.get(op, ()), 0), axis)
+    return ruled(COLLECTS[op], reading) if op in COLLECTS else None
+
+
+def ruled(rule: Callable[[CountedReading], Found], reading: CountedReading) -> Found:
+    """What a rule says.  Raises InvalidArguments for operands that do not fit."""
+    try:
+        return rule(reading)
+    except Exception as error:  # whatever they lead to
+        raise_own(error, reading.node, reading.values)
 
 
 def mixing(node: Node, counted: Sequence[CountedAxis]) -> DecidedByData:

@@ -16,6 +16,7 @@ from asmdnn.network.decompositions.words import OPSET, Decomposer, Sentences
 from asmdnn.network.graph import Node
 from asmdnn.network.limits import COUNTED
 from asmdnn.network.operators.own import OWN
+from asmdnn.records import replace
 
 INT64 = 7  # ONNX's number
 
@@ -51,7 +52,8 @@ class Chooser(Decomposer):
 
     def __init__(self, folding: Sentences, node: Node, choices: dict[str, CountedChoice] | None = None) -> None:
         super().__init__(folding, node)
-        self.prefix, self.choices = f"{self.prefix}, counted", {} if choices is None else choices
+        self.result, self.choices = self.prefix, {} if choices is None else choices
+        self.prefix = f"{self.prefix}, counted"
 
     def choice(self, by: str, is_chosen: str) -> CountedChoice:
         """Of truths, bool[size].  by: what chooses.  Raises InvalidArguments for two bounds of one count."""
@@ -88,15 +90,25 @@ class Chooser(Decomposer):
         nowhere, rows = self.integers(np.zeros((room, 1))), self.lifted(x, 1)
         return self.reshaped(self("ScatterRows", nowhere, to, rows, domain=OWN, reduction=reduction), room)
 
+    def mean(self, node: Node, choice: CountedChoice) -> str:
+        """That of a node whose operand has zeros in the places that do not count."""
+        name = self.name(node.op)
+        self.folding.node(replace(node, outputs=(name,)))
+        found = self.folding.known(name)
+        total = self("CastLike", self.reshaped(choice.total), found)
+        return self("Mul", found, self("Div", self.like(found, choice.most), total))
+
     def integers(self, data: Any) -> str:
         return self.constant(data, np.int64)
 
-    def with_zeros(self, x: str, axis: int, choice: CountedChoice) -> str:
-        """A value with zeros behind the places that count."""
+    def filled(self, x: str, axis: int, choice: CountedChoice, number: float = 0) -> str:
+        """A value with this number in the places that do not count; of truths false."""
         value = self.value(x)
         places = np.arange(choice.most).reshape(-1, *[1] * (len(value.shape) - 1 - axis))
         counts = self("Less", self.integers(places), choice.total)
-        said = f"{x}, counted for {self.node}"  # a name that messages about indices may have
-        op, inputs = ("And", (x, counts)) if value.dtype == np.bool_ else ("Where", (counts, x, self.like(x, 0)))
+        said = f"{x}, counted for {self.result}"  # a name that messages about indices may have
+        if said in self.folding.values:
+            return said
+        op, inputs = ("And", (x, counts)) if value.dtype == np.bool_ else ("Where", (counts, x, self.like(x, number)))
         self.folding.node(Node(op, inputs, (said,), {}, opset=OPSET))
         return said

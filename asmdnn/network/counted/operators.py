@@ -32,7 +32,7 @@ def non_zero(w: Chooser, node: Node, counted: Counted) -> Chosen:
         return Chosen(None, [ChosenResult(w.integers(np.zeros((len(dims), 0))))])
     is_chosen = x if w.value(x).dtype == np.bool_ else w("Not", w("Equal", x, w.like(x, 0)))
     if counted:
-        is_chosen = w.with_zeros(is_chosen, *counted[0])
+        is_chosen = w.filled(is_chosen, *counted[0])
     choice = w.choice(x, w.reshaped(is_chosen, prod(dims)))
     rows = [coordinate(w, choice.at, dims, i) for i in range(len(dims))]
     return Chosen(choice, [ChosenResult(w.joined(0, *(w.lifted(row, 0) for row in rows)), 1, is_zero=True)])
@@ -61,7 +61,7 @@ def compress(w: Chooser, node: Node, counted: Counted) -> Chosen | None:
         raise ValueError(f"{size} truths for {dims[axis]} places along axis {axis}")
     if size == 0 or 0 in dims:
         return Chosen(None, [ChosenResult(w.like(x, np.zeros((*dims[:axis], 0, *dims[axis + 1 :]))))])
-    is_chosen = w.with_zeros(condition, *counted[1]) if 1 in counted else condition
+    is_chosen = w.filled(condition, *counted[1]) if 1 in counted else condition
     choice = w.choice(condition, is_chosen)
     rows = w("Gather", numbers_of(w, x), choice.at, axis=axis)
     return Chosen(choice, [ChosenResult(in_type_of(w, rows, x), axis)])
