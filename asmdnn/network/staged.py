@@ -196,7 +196,8 @@ class PartOfData(WaitingPart):
         values |= self.rest.run(known, {*fixed})
 
     def is_constant(self, name: str) -> bool:
-        return not isinstance(self.before.results.get(name, name), str)
+        is_known = not isinstance(self.before.results.get(name, name), str)
+        return is_known and name not in self.before.cuts
 
     def value(self, name: str, values: Mapping[str, Array]) -> Array:
         """One that was made before, as the model declares it, or that is given."""

@@ -172,6 +172,63 @@ def test_what_computes_places_alone(name: str) -> None:
     assert dnn.Dim in map(type, dims_of(net, "y"))
 
 
+BY_DIMS = {
+    "how many": [node("Shape", "kept", "y")],
+    "a known one": [node("Shape", "kept", "s"), node("Gather", "s one", "d"), node("Concat", "minus d", "to", axis=0),
+                    node("Reshape", "kept to", "y")],
+    "the last": [node("Shape", "kept", "d", start=1), node("ConstantOfShape", "d", "z"), node("Add", "kept z", "y")],
+    "as many rows": [node("Shape", "kept", "s"), node("Gather", "s zero", "n"), node("Unsqueeze", "n zeros", "u"),
+                     node("Concat", "u two three", "to", axis=0), node("Reshape", "kept to", "y")],
+    "and the others": [node("Shape", "kept", "s"), node("Slice", "s zeros one", "n"),
+                       node("Concat", "n minus two", "to", axis=0), node("Reshape", "kept to", "y")],
+    "zeros": [node("Shape", "kept", "s"), node("ConstantOfShape", "s", "z"), node("Add", "kept z", "y")],
+    "zeros alone": [node("Shape", "kept", "s"), node("ConstantOfShape", "s", "y")],
+    "numbers": [node("Shape", "kept", "s"), node("Gather", "s zero", "n"), node("Range", "zero n step", "y")],
+    "numbers of rows": [node("Shape", "kept", "s"), node("Gather", "s zero", "n"), node("Range", "zero n step", "i"),
+                        node("Gather", "kept i", "c", axis=1)],
+    "one row often": [node("Shape", "kept", "s"), node("Expand", "bias s", "e"), node("Mul", "kept e", "y")],
+    "itself": [node("Shape", "kept", "s"), node("Expand", "kept s", "y")],
+    "shares": [node("Shape", "kept", "s"), node("Gather", "s zero", "n"), node("Cast", "n", "f", to=F32),
+               node("Div", "kept f", "y")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_DIMS)
+def test_dims_of_what_counts(name: str) -> None:
+    """As exporters write them: Shape, a Gather of one dim, a Concat of some."""
+    read = {x for each in BY_DIMS[name] for x in each.input}
+    known = {**DATA, "three": np.array([3]), "step": np.array(1)}
+    data_of = {key: x for key, x in known.items() if key in read}
+    made = BY_DIMS[name][-1].output[0]
+    kind = S64 if name in ("how many", "numbers") else F32
+    data = rows(*BY_DIMS[name], outputs=[(made, kind, None)], **data_of)
+    if name == "numbers of rows":
+        with pytest.raises(Unimplemented, match="Gather 'c' mixes places"):
+            dnn.load_onnx(data, engine=engine(), bounds={"kept": 7})
+        return
+    empty, *feeds = of_rows()
+    net = within(data, {"kept": 7}, *feeds)
+    assert 0 in net.run(empty)[made].shape or name == "how many"
+    if name == "how many":
+        with pytest.raises(InvalidArguments, match="places of 'kept' are 7, and bounds has 6"):
+            dnn.load_onnx(data, engine=engine(), bounds={"kept": 6}).run({"x": random(7, 6), "keep": np.ones(7, bool)})
+    else:
+        assert dnn.Dim in map(type, dims_of(net, made))
+
+
+def test_numbers_of_what_counts_in_later_parts() -> None:
+    """Which are a constant, of which only some count."""
+    nodes = [
+        node("Shape", "kept", "s"), node("Gather", "s zero", "n"), node("Range", "zero n step", "i"),
+        node("Concat", "i i", "twice", axis=0), node("Cast", "twice", "f", to=F32), node("MatMul", "f column", "y"),
+        node("Unsqueeze", "f one", "column"),
+    ]  # fmt: skip
+    nodes[-2:] = nodes[:-3:-1]
+    data = rows(*nodes, zero=np.array(0), one=np.array([1]), step=np.array(1))
+    _, *feeds = of_rows()
+    within(data, {"kept": 7}, *feeds, *feeds, is_native=False, fallback="numpy")
+
+
 COLLECTING = {
     "sum": [node("ReduceSum", "kept zeros", "y", keepdims=0)],
     "squares": [node("Transpose", "kept", "t"), node("ReduceL2", "t", "y", axes=[-1])],
@@ -212,7 +269,7 @@ MIXING = {
     "flat": [node("Reshape", "kept minus", "r"), node("Exp", "r", "y")],
     "end": [node("Slice", "kept minus far", "y")],
     "pairs": [node("Transpose", "kept", "t"), node("MatMul", "kept t", "y")],
-    "size": [node("Shape", "kept", "s"), node("Cast", "s", "y", to=F32)],
+    "size": [node("Size", "kept", "s"), node("Cast", "s", "y", to=F32)],
 }
 
 

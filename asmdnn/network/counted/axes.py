@@ -11,6 +11,17 @@ from asmdnn.errors import shown
 from asmdnn.network.counted.bounds import is_bounded, without_bound
 from asmdnn.network.counted.choosing import Chooser, Chosen, CountedChoice
 from asmdnn.network.counted.collecting import COLLECTS, FilledPlaces
+from asmdnn.network.counted.dims import (
+    MOVES_DIMS,
+    CountedDims,
+    expanding,
+    filling,
+    moved,
+    ranging,
+    reshaping,
+    seen,
+    written,
+)
 from asmdnn.network.counted.operators import WRITERS, chooses_by
 from asmdnn.network.counted.reading import CountedReading
 from asmdnn.network.counted.rules import INDICES, KEEP_ZEROS, RULES
@@ -22,6 +33,7 @@ from asmdnn.network.splitting import DecidedByData
 from asmdnn.records import replace
 
 Found = TypeVar("Found")
+BY_DIMS = MOVES_DIMS | {"Shape", "Expand", "ConstantOfShape", "Range"}
 
 
 class CountedAxis(NamedTuple):
@@ -44,12 +56,14 @@ def counted_axes(folding: CountedFolding, body: Body) -> "CountedAxes | None":
 
 
 class CountedAxes:
-    """axes: by value, under the names that folding knows; choices: by the value that chooses."""
+    """axes: by value, under the names that folding knows; choices: by the value that chooses; dims: integers of which
+    some are a count."""
 
     def __init__(self, folding: CountedFolding) -> None:
         self.folding = folding
         self.axes: dict[str, CountedAxis] = {}
         self.choices: dict[str, CountedChoice] = {}
+        self.dims: dict[str, CountedDims] = {}
 
     def node(self, node: Node) -> None:
         """Take a node of the model in.  Raises DecidedByData for one that mixes places."""
@@ -60,6 +74,10 @@ class CountedAxes:
                 self.choose(node, inputs)
                 return
             node = without_bound(node)
+        left = node if inside else self.by_dims(node, inputs)
+        if left is None:
+            return
+        node = left
         if not inputs and not inside:
             self.folding.node(node)
             return
@@ -68,6 +86,50 @@ class CountedAxes:
         if filled is None:
             raise mixing(node, [*inputs.values(), *inside])
         self.compute(node, inputs, filled)
+
+    def by_dims(self, node: Node, inputs: Mapping[int, CountedAxis]) -> Node | None:
+        """The node with dims that are known, where a count was among them; None for one that has been taken in."""
+        if node.domain or node.op not in BY_DIMS:
+            return node
+        values = [self.folding.values[name] if name != NOTHING else None for name in node.inputs]
+        dims = {i: self.dims[name] for i, name in enumerate(node.inputs) if name in self.dims}
+        choices = {one.choice for one in dims.values()} | {one.choice for one in inputs.values()}
+        chooser = Chooser(self.folding, node)
+        if len(choices) != 1:
+            return node
+        (choice,) = choices
+        try:
+            if node.op == "Shape" and 0 in inputs:
+                return self.see(node, chooser, seen(node, chooser.shape(node.inputs[0]), inputs[0].axis, choice))
+            if node.op in MOVES_DIMS and dims and not inputs:
+                return self.see(node, chooser, moved(node, values, dims))
+            if node.op == "Reshape" and dims.keys() == {1} and 0 in inputs:
+                return reshaping(chooser, node, dims[1]) or node
+            found = None
+            if node.op == "Expand" and dims.keys() == {1}:
+                found = expanding(chooser, node, dims[1], inputs[0].axis if 0 in inputs else None)
+            elif node.op == "ConstantOfShape" and dims:
+                found = filling(chooser, node, dims[0])
+            elif node.op == "Range" and dims:
+                found = ranging(chooser, node, dims)
+        except Exception as error:  # whatever operands that do not fit lead to
+            raise_own(error, node, values)
+        if found is None:
+            return node
+        known, axis = found
+        self.folding.node(known)
+        self.axes[self.folding.known(node.outputs[0])] = CountedAxis(axis, choice, is_zero=False)
+        return None
+
+    def see(self, node: Node, chooser: Chooser, dims: CountedDims | None) -> Node | None:
+        """Take a node in that makes dims; the node itself if data decide others."""
+        if dims is None:
+            return node
+        name = written(chooser, dims)
+        self.folding.rename(node.outputs[0], name)
+        if dims.is_total.any():
+            self.dims[name] = dims
+        return None
 
     def compute(self, node: Node, inputs: Mapping[int, CountedAxis], filled: FilledPlaces) -> None:
         """Take a node in whose operands have such numbers in the places that do not count."""
