@@ -126,6 +126,45 @@ def test_unique(how: Any, kind: int, dtype: Any, threads: int) -> None:
     assert dims_of(net, "each") == (21,) and dims_of(net, "u") == (dnn.Dim("count", 0, 21),)
 
 
+def test_unique_knows_what_is_no_number() -> None:
+    """It is one element, the last one, as the definition has it; so are both zeros."""
+    outputs = [("u", F32, None), ("first", S64, None), ("each", S64, None), ("count", S64, None)]
+    data = model_of([node("Unique", "x", "u first each count")], [("x", F32, [9])], outputs)
+    x = np.array([3, np.nan, -np.inf, 3, np.nan, 0, -0.0, np.inf, 1], np.float32)
+    found = dnn.load_onnx(data, engine=engine(), bounds={"u": 6}).run({"x": x}).values()
+    wanted: Any = np.unique(x, return_index=True, return_inverse=True, return_counts=True)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other.reshape(-1))
+
+
+def test_a_branch_that_reads_what_counts() -> None:
+    """Comes later, as its bodies may do anything."""
+    bodies = {}
+    for name, op in (("then_branch", "ReduceSum"), ("else_branch", "ReduceMax")):
+        made = onnx.helper.make_tensor_value_info(name, F32, [])
+        bodies[name] = onnx.helper.make_graph([node(op, "kept", name, keepdims=0)], name, [], [made])
+    nodes = [node("Compress", "x keep", "kept", axis=0), node("If", "c", "y", **bodies)]
+    inputs = [("x", F32, [7, 6]), ("keep", BOOL, [7]), ("c", BOOL, [])]
+    data = model_of(nodes, inputs, [("y", F32, None)])
+    with pytest.raises(Unimplemented, match="If 'y' mixes places of 'kept'"):
+        dnn.load_onnx(data, engine=engine(), bounds={"kept": 7})
+    _, *feeds = of_rows()
+    every = [{**each, "c": np.array(c)} for each in feeds for c in (True, False)]
+    within(data, {"kept": 7}, *every, is_native=False, fallback="numpy")
+
+
+def test_a_choice_after_a_cut() -> None:
+    """Has its bound there, too: what comes later has products, so it is a network."""
+    nodes = [
+        node("TopK", "kept one", "t i", axis=0), node("Greater", "t none", "large"), node("NonZero", "large", "at"),
+        node("MatMul", "t w", "y"),
+    ]  # fmt: skip
+    known = {name: DATA[name] for name in ("one", "none", "w")}
+    data = rows(*nodes, outputs=[("y", F32, None), ("at", S64, None)], **known)
+    _, *feeds = of_rows()
+    within(data, {"kept": 7, "at": 6}, *feeds, *feeds, is_native=False, fallback="numpy")
+
+
 FOLLOWERS = {
     "Softmax": [node("Softmax", "kept", "y")],
     "old Softmax": [node("Flatten", "kept", "f"), node("LogSoftmax", "f", "y", axis=-1)],
