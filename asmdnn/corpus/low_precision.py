@@ -7,6 +7,7 @@ from itertools import chain, product
 from asmdnn.corpus import conv, matmul
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.dots import DotsSpec, columns_at_once
 from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
@@ -18,7 +19,7 @@ from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
 from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, S16S8, S32, Types, blocks_of, dot_class
-from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F32Dot, VnniDot
+from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F16Dot, F32Dot, VnniDot
 from asmdnn.isa.dot_runs import RUN_GROUPS
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.records import replace
@@ -28,7 +29,7 @@ EVERY = 5  # of the chains that read tensors, which do not depend on what is mul
 RESULTS_OF_F32 = tuple((F32, level) for level in ("avx2", "avx512_core"))
 LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS if types != F32)
 LEVELS_OF_CONVOLUTIONS = tuple(
-    (t, isa) for t, isa in LEVELS_OF_TYPES if dot_class(t, isa) in (Bf16Dot, VnniDot, AvxVnniDot)
+    (t, isa) for t, isa in LEVELS_OF_TYPES if dot_class(t, isa) in (Bf16Dot, F16Dot, VnniDot, AvxVnniDot)
 )
 
 
@@ -187,6 +188,21 @@ def conv_tiles(isa: str, types: Types) -> Iterator[ConvTileSpec]:
             yield replace(spec, isa=isa, types=types, groups=taps)
 
 
+def conv_runs(isa: str, types: Types) -> Iterator[ConvTileSpec]:
+    """Taps that fill a run and that leave room in it, of all pixels and of some; of few taps and of none."""
+    lanes = lanes_of(isa)
+    every, some = (0, 1, 2), (1, 2)
+    for number, steps in enumerate((7, 21, RUN_GROUPS // 2, RUN_GROUPS - 1, RUN_GROUPS)):
+        channels = steps * types.group - number % types.group
+        taps = (TapGroup(every, channels), TapGroup(some, channels), TapGroup((0,), types.group), TapGroup(every, 1))
+        start = {"bias": True} if number % 2 else {"accumulate": True}
+        for tile in (
+            conv.plain(f32_level(isa), len(every), 2 * lanes - 1, groups=taps, **start),
+            conv.blocked(f32_level(isa), len(every), 1, groups=taps[::-1]),
+        ):
+            yield replace(tile, isa=isa, types=types)
+
+
 _PRODUCTS: dict[str, Callable[[str, Types], Iterator[MatmulTileSpec]]] = {
     "groups": groups,
     **{family.__name__: _of(family) for family in (matmul.tiles, matmul.ends, matmul.packing, matmul.items)},
@@ -219,6 +235,7 @@ FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
         for family in families_of(types)
         if types != S32
     },
+    **{f"conv-runs-{types}-{isa}": partial(conv_runs, isa, types) for types, isa in LEVELS_OF_TYPES if types.run},
     **{f"matmul-runs-{types}-{isa}": partial(runs, isa, types) for types, isa in LEVELS_OF_TYPES if types.run},
     **{f"matmul-results-{types}-{isa}": partial(results, isa, types) for types, isa in RESULTS_OF_F32},
     **{f"starts-{isa}": partial(starts, isa) for _, isa in RESULTS_OF_F32},

@@ -10,7 +10,7 @@ from asmdnn.generators.dot.conv_shape import ARGUMENTS, TapGroup, blocks_of
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.dot.starts import StartsSpec
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
-from asmdnn.isa.dot import BF16, DOTS, F32, U8S8, Types, dot_class
+from asmdnn.isa.dot import BF16, DOTS, F16, F32, U8S8, Types, dot_class
 from asmdnn.isa.dot_widened import PairsDot, S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import AVX2, AVX512_CORE
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -19,8 +19,8 @@ from asmdnn.types import DataType, f32, s32
 
 EVERY = 5  # of the cases of f32
 LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS)
-ENDS = tuple(of for of in LEVELS_OF_TYPES if of[0] in (F32, U8S8, BF16))  # what is stored depends on sums and level
-PARTS = tuple(of for of in LEVELS_OF_TYPES if of[0] == BF16)  # which convolutions multiply along rows of the kernel
+ENDS = tuple(of for of in LEVELS_OF_TYPES if of[0] in (F32, U8S8, BF16, F16))  # what is stored depends on these
+PARTS = tuple(of for of in LEVELS_OF_TYPES if of[0] in (BF16, F16))  # multiplied along rows of a kernel, in pairs
 HALVES = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of).has_halves)
 SHIFTED = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of).shift)
 OTHERS = tuple(of for of in LEVELS_OF_TYPES if dot_class(*of) in (WidenedDot, WordsDot, PairsDot, S32Dot))

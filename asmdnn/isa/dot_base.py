@@ -115,6 +115,11 @@ class Dot:
         """That a step of k keeps the ports of arithmetic busy, of a block of so many rows and vectors."""
         return rows * vectors / MULTIPLIES
 
+    @classmethod
+    def end_cycles(cls, rows: int, vectors: int, steps: int) -> float:
+        """That ends of runs take beside so many steps of k."""
+        return 0.0
+
     def runs(self, acc: Sequence[Row]) -> OneRun:
         """How the steps of k of a tile are summed, whose accumulators hold what its sums start from."""
         return OneRun(self.v, acc)

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.dot_base import GROUP_BYTES, WHOLE, Blocks, Dot, GroupPart
-from asmdnn.isa.dot_runs import HalfRuns, OneRun
+from asmdnn.isa.dot_runs import END_CYCLES, RUN_GROUPS, HalfRuns, OneRun
 from asmdnn.isa.pieces import as_wide, broadcast_bytes
 from asmdnn.isa.vector import Row
 
@@ -29,14 +29,8 @@ class F32Dot(Dot):
         self.v.outer_product(acc, row, column, spare)
 
 
-class Bf16Dot(Dot):
-    """Two products, the one of odd k first, each added with one rounding; denormals count as zero."""
-
-    tile_product: ClassVar[str] = "TDPBF16PS"
-    has_halves: ClassVar[bool] = True
-
-    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
-        self.asm.VDPBF16PS(acc, as_wide(copy, acc), row)
+class HalvesDot(Dot):
+    """Of pairs of floats of 16 bits, of which one may not be there."""
 
     def outer_product_of_parts(
         self, acc: Sequence[Row], row: Row, column: Sequence[Pointer], spare: Row, part: GroupPart = WHOLE
@@ -60,7 +54,17 @@ class Bf16Dot(Dot):
             broadcast_bytes(self.v, copy, group.shifted(part.first), part.end - part.first, part.first)
 
 
-class F16Dot(Dot):
+class Bf16Dot(HalvesDot):
+    """Two products, the one of odd k first, each added with one rounding; denormals count as zero."""
+
+    tile_product: ClassVar[str] = "TDPBF16PS"
+    has_halves: ClassVar[bool] = True
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VDPBF16PS(acc, as_wide(copy, acc), row)
+
+
+class F16Dot(HalvesDot):
     """Two products, of even and of odd k, in a half of a lane each, whose sums are f16; runs of k are added in f32.
 
     Denormals are numbers, whatever MXCSR says.
@@ -68,6 +72,10 @@ class F16Dot(Dot):
 
     def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
         self.asm.VFMADD231PH(acc, copy, row)
+
+    @classmethod
+    def end_cycles(cls, rows: int, vectors: int, steps: int) -> float:
+        return END_CYCLES * rows * vectors * -(-steps // RUN_GROUPS)
 
     def runs(self, acc: Sequence[Row]) -> OneRun:
         return HalfRuns(self.v, acc)

@@ -5,7 +5,8 @@ after RUN_GROUPS groups of k, about: then both are added, as f32, to what the ru
 errors are those of a run, however long k is, and 28 accumulators need no more registers than those of other dots.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from struct import pack
 from typing import Final
 
@@ -13,8 +14,22 @@ from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.vector import Row, Vector
 
 RUN_GROUPS: Final = 64  # of k; what a run has beside whole rounds of a loop, less than two of them, is part of the last
+END_CYCLES: Final = 2.5  # of an accumulator where a run ends, by llvm-mca's Sapphire Rapids
 TURNS: Final = 4  # of places where halves wait to be widened
 WORDS_BY_HALF: Final = (*range(0, 32, 2), *range(1, 32, 2))  # of a zmm register: even ones, then odd ones
+
+
+def ends_of_walk(taps: Iterable[tuple[int, int]]) -> list[int]:
+    """How many runs end before a tap of each group, of so many taps and groups of k in each."""
+    found, room = [], RUN_GROUPS
+    for count, groups in taps:
+        fit = min(count, room // groups)
+        whole, rest = divmod(count - fit, RUN_GROUPS // groups)
+        found.append(whole + (rest > 0))
+        if found[-1]:
+            fit, room = rest or RUN_GROUPS // groups, RUN_GROUPS
+        room -= fit * groups
+    return found
 
 
 class OneRun:
@@ -27,6 +42,18 @@ class OneRun:
         """The body `rounds` times, which multiplies so many groups of k.  spare: registers that it sets anew."""
         with self.asm.repeated(rounds, "steps left", "steps"):
             body()
+
+    @contextmanager
+    def walk(self) -> Iterator[None]:
+        """Around loops over taps, whose numbers are data."""
+        yield
+
+    @contextmanager
+    def taps(self, left: Register, name: str, groups: int, spare: Sequence[Register]) -> Iterator[None]:
+        """Around the body of a loop over taps, which `left` counts down and each of which multiplies so many groups of
+        k."""
+        with self.asm.loop(left, name):
+            yield
 
     def end(self, spare: Sequence[Register]) -> None:
         """After the last step: accumulators are the sums."""
@@ -57,6 +84,34 @@ class HalfRuns(OneRun):
                 self.end(spare)
                 self.begin()
         super().loop(rounds - whole * most, groups, body, spare)
+
+    @contextmanager
+    def walk(self) -> Iterator[None]:
+        with self.asm.gp.taken("groups left of a run") as self.room:
+            self.asm.MOV(self.room, RUN_GROUPS)
+            yield
+
+    @contextmanager
+    def taps(self, left: Register, name: str, groups: int, spare: Sequence[Register]) -> Iterator[None]:
+        """Runs end before a tap that they have no room for, and go on from the taps of one group of pixels to those of
+        the next one."""
+        asm = self.asm
+        next_run, tap, full, done = (asm.new_label(f"{name}{word}") for word in ("_run", "", "_full", "_over"))
+        asm.JMP(tap)
+        asm.bind(next_run)
+        asm.MOV(self.room, RUN_GROUPS)
+        asm.bind(tap)
+        asm.SUB(self.room, groups)
+        asm.JB(full)
+        yield
+        asm.SUB(left, 1)
+        asm.JNZ(tap)
+        asm.JMP(done)
+        asm.bind(full)
+        self.end(spare)
+        self.begin()
+        asm.JMP(next_run)
+        asm.bind(done)
 
     def end(self, spare: Sequence[Register]) -> None:
         """acc = the sums before this run + its even elements of k + its odd ones.

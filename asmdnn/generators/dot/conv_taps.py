@@ -27,6 +27,7 @@ class TapCode:
         names = ("src", "weights", "taps", "prefetched")
         self.src, self.weights, self.taps, self.prefetched = (gp.take(name) for name in names)
         self.left, self.tap_src, self.tap_weights = (gp.take(x) for x in ("taps left", "tap's src", "tap's weights"))
+        self.runs = dot.runs(acc)
 
     def multiply(self) -> None:
         """All groups."""
@@ -35,23 +36,30 @@ class TapCode:
             asm.MOV(pointer, mem(asm.frame, 8 * argument))
         if self.spec.prefetch_lines:
             asm.MOV(self.prefetched, mem(asm.frame, 8 * PREFETCHED))
-        for index, group in enumerate(self.spec.groups):
-            nothing = asm.new_label(f"group{index}_done")
-            asm.role(f"group {index}: next tap")
-            asm.MOV(self.left, mem(self.taps))
-            asm.ADD(self.taps, 8)
-            asm.TEST(self.left, self.left)
-            asm.JZ(nothing)
-            with asm.loop(self.left, f"group{index}"):
-                asm.MOV(self.tap_src, mem(self.taps))
-                asm.MOV(self.tap_weights, mem(self.taps, 8))
-                asm.ADD(self.taps, 16)
-                asm.ADD(self.tap_src, self.src)
-                asm.ADD(self.tap_weights, self.weights)
-                asm.stretch((self.of_taps, group), lambda group=group: self.multiply_tap(group))  # type: ignore[misc]
-            asm.bind(nothing)
+        with self.runs.walk():
+            for index, group in enumerate(self.spec.groups):
+                self.group(index, group)
+        self.runs.end([*self.row, *self.spare])
         asm.gp.free(self.src, self.weights, self.taps, self.prefetched, self.left, self.tap_src, self.tap_weights)
         self.dot.v.registers.free(*self.held, *self.spare)
+
+    def group(self, index: int, group: TapGroup) -> None:
+        """The taps of a group of pixels, of which the list has a number."""
+        asm, steps = self.dot.asm, len(group.parts(self.spec.types, is_dense=False))
+        nothing = asm.new_label(f"group{index}_done")
+        asm.role(f"group {index}: next tap")
+        asm.MOV(self.left, mem(self.taps))
+        asm.ADD(self.taps, 8)
+        asm.TEST(self.left, self.left)
+        asm.JZ(nothing)
+        with self.runs.taps(self.left, f"group{index}", steps, [*self.row, *self.spare]):
+            asm.MOV(self.tap_src, mem(self.taps))
+            asm.MOV(self.tap_weights, mem(self.taps, 8))
+            asm.ADD(self.taps, 16)
+            asm.ADD(self.tap_src, self.src)
+            asm.ADD(self.tap_weights, self.weights)
+            asm.stretch((self.of_taps, group), lambda: self.multiply_tap(group))
+        asm.bind(nothing)
 
     def prefetched_places(self, group: TapGroup) -> list[int]:
         """The offsets, from a tap's source, of the lines that the same tap of the next tile reads."""

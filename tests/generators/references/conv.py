@@ -14,6 +14,7 @@ from asmdnn.isa.dot import dot_class
 from asmdnn.types import DataType, f32, s32
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
+from tests.generators.references.matmul import of_runs
 from tests.support import functions
 from tests.support.arena import Buffer, Doubles, buffer_of, constant_buffer, elements, magnitudes
 
@@ -41,8 +42,9 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     if not of_integers and not (integers and is_exact):
         sizes = magnitudes(memory)
         conv_tile(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), taps, sizes)
-        terms = sum(g.channels * len(t) for g, t in zip(spec.groups, taps, strict=True)) + 1 + 2 * len(spec.post_ops)
-        tolerances = {name: tolerance_of(sizes, buffers, name, terms, is_exact) for name in stored}
+        group = spec.types.group  # whose last one may be cut
+        depth = sum(group * -(-g.channels // group) * len(t) for g, t in zip(spec.groups, taps, strict=True))
+        tolerances = {name: tolerance_of(spec, sizes, buffers, name, depth) for name in stored}
     for name in stored:
         dst = buffers[name]
         if dst is not None and dst.kind != f32 and not of_integers:
@@ -52,14 +54,17 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
 
 
 def tolerance_of(
-    sizes: Memory, buffers: dict[str, Buffer | None], name: str, terms: int, is_exact: bool
+    spec: ConvTileSpec, sizes: Memory, buffers: dict[str, Buffer | None], name: str, depth: int
 ) -> Doubles | float:
-    """Of what is stored through an argument; sizes: the magnitudes of everything."""
+    """Of what is stored through an argument; sizes: the magnitudes of everything.  depth: of all taps."""
     size, dst = buffer_of(sizes[name]), buffers[name]
     assert size is not None
     assert dst is not None
+    terms = depth + 1 + 2 * len(spec.post_ops)
     tolerance = size.wanted * terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
-    if is_exact:
+    if spec.types.run:
+        tolerance += of_runs(depth, size.wanted)
+    if keeps_integers(spec.post_ops):
         return tolerance
     return MOST_SLOPE * (np.resize(tolerance, dst.wanted.shape).max() + UNIT_ROUNDOFF * np.abs(dst.wanted))
 
