@@ -38,10 +38,11 @@ def of_direct(
 ) -> Iterator[Candidate]:
     """What `planned` makes of weights in panels of every width, if their format is open."""
     try:
-        isa = multiplied.level_of(multiplied.types_of(desc), engine).isa
+        types = multiplied.types_for(desc, attr, engine)
+        isa = multiplied.level_of(types, engine).isa
     except Refused:
         return
-    for vectors in blocks_of(multiplied.types_of(desc), isa) if desc.weights.is_any else ():
+    for vectors in blocks_of(types, isa) if desc.weights.is_any else ():
         panel = vectors * lanes_of(isa)
         weights = direct.panels_desc(desc, panel)
         try:

@@ -22,7 +22,7 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, Convoluti
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.joining import joined, turns_of
 from asmdnn.primitives.convolution.level import Fit, fastest
-from asmdnn.primitives.convolution.multiplied import level_of, types_of
+from asmdnn.primitives.convolution.multiplied import level_of, types_for, types_of
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.schedule import TileEnds, schedule_tiles
@@ -74,11 +74,13 @@ def planned_parts(
     has_sums: weights that are `any` get their sums after them, where starts are made of these.
     level: makes the engine that multiplies the types, or raises Refused for types that it does not offer.
     """
-    types = types_of(desc)
+    types = types_for(desc, attr, engine)
     engine = level(types, engine)
+    if types.run:
+        attr = attr.changed(accumulation_mode="any")  # sums are of the type that was asked for
     if 0 in desc.dst.dims:
         return nothing(resolve_activations(desc, lanes_of(engine.isa)), attr, engine)
-    fit = fastest(desc, engine, lambda desc, engine: fit_of(desc, engine, parts))
+    fit = fastest(desc, engine, lambda desc, engine: fit_of(desc, engine, parts, types))
     resolved, weights, engine, width = fit.desc, fit.weights, fit.engine, fit.width
     name, lanes = f"{NAME}:{engine.isa}", lanes_of(engine.isa)
     bias, sums = channels_of_dst(resolved), types.sums
@@ -106,9 +108,9 @@ def planned_parts(
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 
-def fit_of(desc: Desc, engine: Engine, parts: Parts[Desc]) -> Fit[Desc]:
-    """How vectors of the engine's level compute it.  Raises Refused."""
-    types, lanes = types_of(desc), lanes_of(engine.isa)
+def fit_of(desc: Desc, engine: Engine, parts: Parts[Desc], types: Types) -> Fit[Desc]:
+    """How vectors of the engine's level, which multiply `types`, compute it.  Raises Refused."""
+    lanes = lanes_of(engine.isa)
     resolved = resolve_activations(desc, lanes)
     src, dst = image_layout(resolved.src), image_layout(resolved.dst)
     if src is None or dst is None:
@@ -116,8 +118,8 @@ def fit_of(desc: Desc, engine: Engine, parts: Parts[Desc]) -> Fit[Desc]:
     check_tensors(resolved, src, dst, types, engine)
     check_steps(resolved, src, types)
     check_groups(resolved, lanes)
-    geometries = parts(resolved, src, dst)
-    first = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
+    geometries = [replace(g, types=types) if types.run else g for g in parts(resolved, src, dst)]
+    first = choose_tiling(geometries[0], engine.isa, panel_widths(resolved, types, engine.isa), engine.tuning)
     width = first.vectors * lanes
     check_cut_steps(geometries[0], width, engine.tuning.convolution)
     tilings = [first, *(choose_tiling(g, engine.isa, (first.vectors,), engine.tuning) for g in geometries[1:])]
@@ -173,12 +175,12 @@ def laid_out(dims: tuple[int, ...], dtype: DataType, tag: str) -> MemoryDesc:
     return MemoryDesc(dims, dtype, tag)
 
 
-def panel_widths(desc: ConvolutionDesc, isa: str) -> tuple[int, ...]:
+def panel_widths(desc: ConvolutionDesc, types: Types, isa: str) -> tuple[int, ...]:
     """The numbers of vectors that a panel may have: the vectors lie at one distance in dst and fill its blocks.  Packed
     weights leave only the number of their own panels."""
     lanes = lanes_of(isa)
     block = desc.dst.inner_blocks[0][1] if desc.dst.inner_blocks else lanes
-    widths = (block // lanes,) if block > lanes else tuple(blocks_of(types_of(desc), isa))
+    widths = (block // lanes,) if block > lanes else tuple(blocks_of(types, isa))
     packed = [size for dim, size in desc.weights.inner_blocks if dim == int(desc.has_groups)]
     given = tuple(width for width in widths if packed == [width * lanes])
     return given or widths

@@ -84,7 +84,7 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     if 0 in desc.dst.dims:
         return nothing(resolved, attr, engine)
     g = geometry_of(resolved, engine)
-    tiling = choose_tiling(g, engine.isa, panel_widths(resolved, engine.isa), engine.tuning)
+    tiling = choose_tiling(g, engine.isa, panel_widths(resolved, g.types, engine.isa), engine.tuning)
     lanes = lanes_of(engine.isa)
     width = tiling.vectors * lanes
     weights = KernelRowsDesc(desc.weights.dims, desc.weights.dtype, width)

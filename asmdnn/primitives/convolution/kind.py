@@ -16,6 +16,7 @@ from asmdnn.primitives.convolution.dequantized import of_numbers
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
 from asmdnn.primitives.convolution.pairs import plan as pairs
 from asmdnn.primitives.convolution.reciprocals import with_reciprocals
+from asmdnn.primitives.convolution.run_sums import with_run_sums
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.core.any_batch import of_products
@@ -49,9 +50,11 @@ DIRECT = (grouped.plans, *FEW, reordered.plan_words, direct.plan, *BETWEEN)
 SINGLE = with_widening(
     *with_thrice(
         *with_roundings(
-            *map(winograd.unless_demanded, (pointwise_tiles.plans, raster_tiles.plans)),
-            *map(with_scales, winograd.PLANNERS),
-            *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
+            *with_run_sums(
+                *map(winograd.unless_demanded, (pointwise_tiles.plans, raster_tiles.plans)),
+                *map(with_scales, winograd.PLANNERS),
+                *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
+            )
         )
     ),
     channels=1,

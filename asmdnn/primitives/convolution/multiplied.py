@@ -5,9 +5,10 @@ from functools import cache
 
 from asmdnn.errors import Unimplemented
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import S32, Types, dot_level, multiplied
+from asmdnn.isa.dot import S32, Types, dot_level, multiplied, run_products
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.types import FLOATS, INTEGERS8, DataType, f32, s16, s32
@@ -26,6 +27,17 @@ def summed(src: DataType, weights: DataType) -> Types:
     if src == weights == s32:
         return S32
     return Types(src, weights, s32 if src in INTEGERS and weights in INTEGERS8 else f32)
+
+
+def types_for(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Types:
+    """The same of tiles, whose sums are those of runs of k in the type of factors where attributes ask for that.
+
+    A sum that has one order for any batch has none: where its runs end is not looked at there.
+    """
+    types = types_of(desc)
+    if attr.accumulation_mode != types.src.name or engine.any_batch:
+        return types
+    return run_products(types.src, types.weights, engine.isa) or types
 
 
 def level_of(types: Types, engine: Engine) -> Engine:

@@ -230,7 +230,7 @@ def vector_cycles(desc: Desc, engine: Engine, parts: direct.Parts[Desc]) -> floa
     types = types_of(desc)
     formats = {name: any_format(tensor) for name, tensor in desc.tensors().items() if name != "bias"}
     try:
-        fit = fit_of(desc.with_formats(formats), level_of(types, engine), parts)
+        fit = fit_of(desc.with_formats(formats), level_of(types, engine), parts, types)
     except Refused:
         return inf
     multiply = engine.tuning.products.bf16_cycles if types.sums == f32 else 1

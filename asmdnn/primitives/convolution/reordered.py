@@ -14,7 +14,7 @@ from asmdnn.primitives.attributes.chain import check_zero_points
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.by_words import words_that_pay
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
-from asmdnn.primitives.convolution.multiplied import are_bytes_by_floats, types_of
+from asmdnn.primitives.convolution.multiplied import are_bytes_by_floats, types_for, types_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder import copies
@@ -85,7 +85,7 @@ def between_reorders(
     if desc.dst.may_overlap:
         raise Refused("elements of dst overlap")
     check_zero_points(attr, given, starts=True)  # by the types that are passed, which may be widened inside
-    wanted = {role: multiplied_format(role, desc, engine) for role in roles}
+    wanted = {role: multiplied_format(role, desc, attr, engine) for role in roles}
     inner = planned(desc.with_formats(wanted), attr, engine)
     passed = {role: given[role] for role in roles if not given[role].is_any}
     if "src" in roles and given["src"].is_any:
@@ -137,11 +137,11 @@ def ways_around(
             yield Refusal(f"{word}+{name}:{f32_dot_level(engine.isa)}", str(reason))
 
 
-def multiplied_format(role: str, desc: ConvolutionDesc, engine: Engine) -> MemoryDesc:
+def multiplied_format(role: str, desc: ConvolutionDesc, attr: Attr, engine: Engine) -> MemoryDesc:
     """Any format; of src, with the type that a level multiplies by these weights, fastest, or bytes that kernels read
     into f32.  Raises Refused if there is none."""
     tensor = desc.tensors()[role]
-    if role != "src" or are_bytes_by_floats(types_of(desc)):
+    if role != "src" or are_bytes_by_floats(types_of(desc)) or types_for(desc, attr, engine).run:
         return any_format(tensor)
     try:
         types = words_that_pay(desc, engine) or multiplied(tensor.dtype, desc.weights.dtype, engine.isa)

@@ -80,7 +80,8 @@ class TileKernels:
             for (vectors, channels), users in variants.items():
                 spec = self.spec(depth, own, vectors, channels)
                 numbers[users, p] = self.specs.setdefault(spec, len(self.specs))
-                cycles[users, p] = call_cycles + sum(self.steps_of(groups, vectors))
+                sums = sum(self.steps_of(groups, vectors)) + self.ends_of(pattern, groups, vectors)
+                cycles[users, p] = call_cycles + sums
         return numbers, cycles
 
     def channels_from(self, first: int) -> tuple[int, int]:
@@ -96,6 +97,14 @@ class TileKernels:
             if (pixels, vectors) not in self.cycles:
                 self.cycles[pixels, vectors] = step_cycles(pixels, vectors, self.lanes, tuning, self.dot)
             yield steps * self.cycles[pixels, vectors]
+
+    def ends_of(self, pattern: Pattern, groups: Sequence[ConvTaps], vectors: int) -> float:
+        """The cycles that ends of runs are expected to take."""
+        types = self.g.types
+        if types.run is None:
+            return 0
+        steps = sum(taps.count * -(-taps.group.channels // types.group) for taps in groups)
+        return self.dot.end_cycles(len(pattern.src_pixel_bytes), vectors, steps)
 
     def of_pattern(self, depth: Depth, pattern: Pattern, groups: Sequence[ConvTaps]) -> dict[str, Any]:
         """The fields of specs that depend on it."""

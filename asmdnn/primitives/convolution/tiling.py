@@ -94,7 +94,8 @@ class ImageModel:
         """Cycles of a tile's sums."""
         key = pixels, vectors, tuning is self.near
         if key not in self.sums:
-            self.sums[key] = self.depth * step_cycles(pixels, vectors, self.lanes, tuning, self.dot)
+            steps = self.depth * step_cycles(pixels, vectors, self.lanes, tuning, self.dot)
+            self.sums[key] = steps + self.dot.end_cycles(pixels, vectors, self.depth)
         return self.sums[key]
 
     def stream_cycles(self, pixels: int) -> float:

@@ -3,6 +3,7 @@
 from asmdnn.primitives.convolution.dequantized import of_numbers
 from asmdnn.primitives.convolution.description import DeconvolutionForward
 from asmdnn.primitives.convolution.kind import problem_word
+from asmdnn.primitives.convolution.run_sums import with_run_sums
 from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
 from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
@@ -19,7 +20,7 @@ def words(desc: DeconvolutionForward) -> Words:
 
 
 SCALED = tuple(map(with_scales, (grouped.plans, few_outputs.plans, direct.plans)))
-SINGLE = with_thrice(*with_roundings(tiles.plans, scaling_weights(parts_of), *SCALED))
+SINGLE = with_thrice(*with_roundings(*with_run_sums(tiles.plans, scaling_weights(parts_of), *SCALED)))
 PLANNERS = (
     *with_float8(*with_widening(*SINGLE, channels=1)),
     of_numbers(parts_of, *SCALED),
