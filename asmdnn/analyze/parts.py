@@ -8,6 +8,7 @@ import numpy as np
 from asmdnn.explain.classes import bytes_of, class_of, flops_of
 from asmdnn.explain.model import CodeLoop
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.conv_tile import ConvTile
 from asmdnn.isa.assembler import Line
 from asmdnn.isa.multiply_adds import peak_of
 from asmdnn.isa.operands import Register
@@ -63,42 +64,52 @@ def trips_of(
 ) -> dict[CodeLoop, float | None]:
     """Passes of each loop in a call of the phase, on average: from tap lists, or from the number that the code puts
     into the counter; None where neither says."""
-    own = list(_own_trips(listing, loops, spec, plan, phase))
     total: dict[CodeLoop, float | None] = {OUTSIDE: 1.0}
-    for loop, trips in zip(loops, own, strict=True):
-        outer = [total[other] for other in loops if other.begin <= loop.begin and loop.end < other.end]
-        factor = outer[-1] if outer else 1.0
+    if of_taps := tap_trips(loops, spec, plan, phase):
+        return total | of_taps
+    for loop in loops:
+        outer = [total[other] for other in loops if is_inside(loop, other)]
+        factor, trips = outer[-1] if outer else 1.0, constant_trips(listing, loop)
         total[loop] = None if trips is None or factor is None else trips * factor
     return total
 
 
-def _own_trips(
-    listing: Sequence[Line], loops: Sequence[CodeLoop], spec: KernelSpec, plan: Plan, phase: Phase
-) -> Iterator[float | None]:
+def is_inside(loop: CodeLoop, other: CodeLoop) -> bool:
+    return other.begin <= loop.begin and loop.end < other.end
+
+
+def tap_trips(loops: Sequence[CodeLoop], spec: KernelSpec, plan: Plan, phase: Phase) -> dict[CodeLoop, float]:
+    """The average number of taps in each group of the lists that the kernel's records walk, and of ends of runs in the
+    loops around theirs; nothing for kernels with other loops."""
     taps = spec.footprint().taps
-    if taps and len(taps.groups) == len(loops):
-        yield from mean_tap_counts(spec, plan, phase)
-        return
-    for loop in loops:
-        yield constant_trips(listing, loop)
+    outer = [loop for loop in loops if any(is_inside(other, loop) for other in loops)]
+    inner = [loop for loop in loops if loop not in outer]
+    runs = isinstance(spec, ConvTile) and spec.types.run is not None
+    if not taps or len(taps.groups) != len(inner) or len(outer) != len(inner) * runs:
+        return {}
+    lists = list(tap_lists(spec, plan, phase))
+    records = [users for users, _ in lists]
+    found = dict(zip(inner, np.average([counts for _, counts in lists], 0, records).tolist(), strict=True))
+    if isinstance(spec, ConvTile) and outer:
+        ends = [spec.run_ends(counts) for _, counts in lists]
+        found |= zip(outer, np.average(ends, 0, records).tolist(), strict=True)
+    return found
 
 
-def mean_tap_counts(spec: KernelSpec, plan: Plan, phase: Phase) -> list[float]:
-    """The average number of taps in each group of the lists that the kernel's records walk."""
+def tap_lists(spec: KernelSpec, plan: Plan, phase: Phase) -> Iterator[tuple[int, list[int]]]:
+    """How many of the kernel's records walk each list, and the number of taps of each group of it."""
     taps = spec.footprint().taps
     assert taps is not None
     view = phase.arguments[taps.argument]
     values = plan.constants[view.buffer]
     of_kernel = np.concatenate([numbers for used, numbers in phase.by_kernel() if used == spec])
     starts, users = np.unique(phase.records[of_kernel, 1 + taps.argument], return_counts=True)
-    sums = np.zeros(len(taps.groups))
     for start, records in zip(starts.tolist(), users.tolist(), strict=True):
-        at = (view.offset_bytes + start) // 8
-        for group in range(len(taps.groups)):
-            count = int(values[at])
-            sums[group] += records * count
-            at += 1 + count * len(taps.targets)
-    return [float(total) for total in sums / users.sum()]
+        at, counts = (view.offset_bytes + start) // 8, []
+        for _ in taps.groups:
+            counts.append(int(values[at]))
+            at += 1 + counts[-1] * len(taps.targets)
+        yield records, counts
 
 
 def constant_trips(listing: Sequence[Line], loop: CodeLoop) -> float | None:

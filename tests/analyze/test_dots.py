@@ -60,6 +60,7 @@ def test_products_by_types_and_level(isa: str, types: str, name: str, level: str
         ("avx512_core_bf16", "--rnn --cfg=bf16 --alg=VANILLA_LSTM l1t8mb4sic64slc64dhc64dic64", "VDPBF16PS"),
         ("avx512_core_amx", "--matmul --dt=f16 --attr-acc-mode=f16 128x256:256x256", "VFMADD231PH"),
         ("avx512_core_amx", "--matmul --dt=f16 128x256:256x256", "FMA"),
+        ("avx512_core_fp16", "--conv --dt=f16 --attr-acc-mode=f16 mb1ic64ih14oc64oh14kh3ph1", "VFMADD231PH"),
         ("avx2", "--quantized --bits=4 1x256:256x256", "VPMADDUBSW+VPMADDWD"),
         ("avx2", "--softmax 64x512", "FMA"),
     ],

@@ -58,6 +58,21 @@ def test_the_dot_that_is_multiplied(isa: str, types: str, instructions: set[str]
     assert sum(found.values()) == pytest.approx(2 * 64**3)
 
 
+@pytest.mark.parametrize("problem", ["mb1ic96ih7oc32oh7kh3ph1", "ic512ih14oc96oh14kh1", "ic8ih9oc32oh9kh3ph1"])
+def test_loops_around_those_over_taps(problem: str) -> None:
+    """In which sums of f16 go on as f32: all multiply-adds are in the inner ones, whose passes are numbers of taps."""
+    words = f"--dir=FWD_I --dt=f16 --attr-acc-mode=f16 {problem}"
+    plan = descriptor(words, "avx512_core_fp16", 1).plan
+    total = ends = 0.0
+    for spec, calls, _ in (use for phase in plan.phases for use in phase.uses()):
+        bodies, trips = taken_apart(plan, plan.specs.index(spec))
+        flops = sum(body.multiply_adds.get("VFMADD231PH", 0) * (trips[body.loop] or 0) for body in bodies)
+        total += calls * flops
+        ends += sum(trips[body.loop] or 0 for body in bodies if body.loop.name.endswith("_run"))
+    assert total == pytest.approx(one_case("test", words.split()).problem.flops, rel=1e-12)
+    assert (ends > 0) == ("ic8" not in problem)
+
+
 @pytest.mark.parametrize(("rows", "row_bytes"), [(3, 96), (7, 512)])
 def test_bytes_of_a_copy(rows: int, row_bytes: int) -> None:
     spec = RowsSpec(isa="avx2", rows=rows, row_bytes=row_bytes, src_step=row_bytes, dst_step=row_bytes)

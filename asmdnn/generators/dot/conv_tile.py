@@ -10,6 +10,7 @@ from asmdnn.generators.functions.chain import names_of_operands, operands_read, 
 from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
+from asmdnn.isa.dot_runs import ends_of_walk
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType, f32
@@ -124,6 +125,13 @@ class ConvTile:
             (c * self.weights_row_bytes + at, size) for c in range(len(sizes)) for at, size in self.row_ranges(lanes)
         ]
         return (*(Range(SRC, b, b + width) for b, width in src), *(Range(WEIGHTS, b, b + size) for b, size in rows))
+
+    def run_ends(self, taps: Sequence[int]) -> list[int]:
+        """How many runs of k end in each group of a list with so many taps; none where sums have no runs."""
+        if self.types.run is None:
+            return []
+        steps = [len(self.types.groups_of(group.channels)) for group in self.groups]
+        return ends_of_walk(zip(taps, steps, strict=True))
 
     def row_ranges(self, lanes: int) -> list[tuple[int, int]]:
         """(first byte, bytes) of what a step reads of a row of weights."""
