@@ -13,7 +13,7 @@ from asmdnn.bench.driver import Case, PeerSide
 from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
 from asmdnn.bench.post_ops import dims_after
 from asmdnn.bench.problems import ConvProblem
-from asmdnn.bench.product_work import SCALED_ENDS, Arrays, Doubles, product_options
+from asmdnn.bench.product_work import HALF_ROUNDINGS, SCALED_ENDS, Arrays, Doubles, product_options
 from asmdnn.bench.taps import positions_of, window_of
 from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.weights_work import CHANNELS, LAYER_DIRECTION, WeightsSettings, WeightsWork
@@ -127,12 +127,13 @@ class ConvWork(WeightsWork):
 
     @property
     def roundings(self) -> int:
-        p = self.problem
+        p, direct = self.problem, super().roundings
         if self.may_be_winograd and "weights" in self.written:
-            return max(self.reduction, self._gradient_roundings)
+            return max(direct, self._gradient_roundings)
         if not self.may_be_winograd or self.written:
-            return self.reduction
-        return max(p.ic, p.oc) // p.groups + ROUNDINGS + BF16_ROUNDINGS * self.may_round_tiles
+            return direct
+        halves = HALF_ROUNDINGS * self.may_sum_halves
+        return max(p.ic, p.oc) // p.groups + ROUNDINGS + BF16_ROUNDINGS * self.may_round_tiles + halves
 
     @property
     def _gradient_roundings(self) -> int:

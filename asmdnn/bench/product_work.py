@@ -40,6 +40,7 @@ Doubles = npt.NDArray[np.float64]
 Arrays = Mapping[str, npt.NDArray[Any]]
 ENDS = 2  # roundings of a sum beside its products': of the bias, and the last one
 SCALED_ENDS = 4  # the same with the scales of src and of weights
+HALF_ROUNDINGS = 73 << 13  # the same of sums of f16, in runs of k: 73 of 2^-11, in those of 2^-24
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,13 @@ class ProductWork(TensorWork):
     @property
     def roundings(self) -> int:
         """Of a product, on its way through a sum."""
-        return self.reduction
+        return self.reduction + HALF_ROUNDINGS * self.may_sum_halves
+
+    @property
+    def may_sum_halves(self) -> bool:
+        """Whether sums may be f16, where the level has those."""
+        of_halves = all(self.typed.of(name) == dnn.f16 for name in ("src", "weights"))
+        return of_halves and self.attr.accumulation_mode in ("any", "f16")
 
     def set_attributes(self, settings: Any, dims: Mapping[str, tuple[int, ...]], channels: Mapping[str, int]) -> None:
         """By the words for them; channels: the dim of each tensor that `per_oc` means."""
@@ -105,7 +112,7 @@ class ProductWork(TensorWork):
         self.attr = settings.attr(dims["dst"], **more)
         self.quantities = {**self.scales.arrays, **self.typed.zero_points}
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
-        if groups or self.typed.weights is not None:
+        if groups or self.typed.weights is not None or self.may_sum_halves:
             self.exactness = (False,)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
