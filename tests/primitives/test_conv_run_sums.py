@@ -164,6 +164,38 @@ def test_between_reorders() -> None:
     assert pd.implementation == f"pack+reorder+direct:{LEVEL}"
 
 
+ROWS = {  # of the kernel: problem, formats, who takes it
+    "7x7 of stride 2": ("mb1ic3ih12oc33oh6kh7sh2ph3", OPEN, "kernel_rows"),
+    "one channel": ("mb1ic1ih6oc16oh6kh5ph2", OPEN, "kernel_rows"),
+    "five channels": ("mb1ic5ih4iw9oc7oh3ow9kh2kw3ph0pw1", PLAIN, "pack+kernel_rows"),
+    "planes": ("mb1ic3ih6oc24oh6kh3ph1", PLANAR, "pack+reorder+kernel_rows"),
+    "a long filter": ("mb1ic1iw300oc20ow5kw270sw7", OPEN, "kernel_rows"),
+}
+
+
+@pytest.mark.emulated(LEVEL)
+@pytest.mark.parametrize(("text", "tags", "name"), ROWS.values(), ids=ROWS)
+def test_pairs_along_a_row_of_the_kernel(text: str, tags: tuple[str, str, str], name: str) -> None:
+    case = TypedConv(text, HALVES, dnn.f16, tags, attr())
+    assert check(case).implementation == f"{name}:{LEVEL}"
+    assert "kernel_rows" not in planned(TypedConv(text, HALVES, dnn.f16, tags)).implementation
+
+
+@pytest.mark.emulated(LEVEL)
+def test_nothing_beside_a_window_is_multiplied() -> None:
+    """A pixel that is infinite makes no result but those of its windows infinite, or not a number."""
+    case = TypedConv("mb1ic3ih3iw17oc16oh3ow17kh3kw3ph1pw1", SINGLE, tags=("axb", "any", "axb"), attr=attr())
+    data, pd = case.data(), planned(case)
+    finite = computed(pd, data, emulated=True)
+    for x in (0, 7, 16):
+        spoiled = data["src"].copy()
+        spoiled[:, :, 1, x] = np.inf
+        found = computed(pd, {**data, "src": spoiled}, emulated=True)
+        reached = np.abs(np.arange(17) - x) <= 1
+        assert not np.isfinite(found[..., reached]).any()
+        assert np.array_equal(found[..., ~reached], finite[..., ~reached])
+
+
 @pytest.mark.emulated(LEVEL)
 @pytest.mark.parametrize("name", ["src", "weights", "dst"])
 def test_scales_come_in_f32(name: str) -> None:

@@ -107,20 +107,22 @@ def test_gaps_between_rows_of_src() -> None:
 
 
 @pytest.mark.isa(LEVEL)
-@pytest.mark.parametrize("source", [dnn.f32, dnn.bf16], ids=str)
+@pytest.mark.parametrize(("source", "dtype"), [
+    (dnn.f32, dnn.bf16), (dnn.bf16, dnn.bf16), (dnn.f32, dnn.f16), (dnn.f16, dnn.f16),
+], ids=str)  # fmt: skip
 @pytest.mark.parametrize("tag", ["abcd", "acdb", "bcda", "ABcd2b8a"])
-def test_a_reorder_makes_the_weights(source: dnn.DataType, tag: str) -> None:
+def test_a_reorder_makes_the_weights(source: dnn.DataType, dtype: dnn.DataType, tag: str) -> None:
     random = np.random.default_rng(3)
     dims = (21, 3, 2, 5)
     values = random.integers(-9, 9, dims).astype(float)
     given = dnn.Memory.from_numpy(stored(values, source), dnn.MemoryDesc(dims, source, tag))
-    desc = KernelRowsDesc(dims, dnn.bf16, 16)
+    desc = KernelRowsDesc(dims, dtype, 16)
     wanted = np.zeros((32, 2, 16))
     wanted[:21, :, :15] = values.transpose(0, 2, 3, 1).reshape(21, 2, 15)
     wanted = wanted.reshape(2, 16, 2, 8, 2).transpose(0, 2, 3, 1, 4).ravel()  # panel, row, pair, channel, of a pair
     made = dnn.reorder(given, desc, dnn.Engine(isa=LEVEL, threads=2))
-    assert np.array_equal(made.array, stored(wanted, dnn.bf16))
-    assert np.array_equal(dnn.Memory.from_numpy(stored(values, dnn.bf16), desc).array, made.array)
+    assert np.array_equal(made.array, stored(wanted, dtype))
+    assert np.array_equal(dnn.Memory.from_numpy(stored(values, dtype), desc).array, made.array)
 
 
 @pytest.mark.isa(LEVEL)

@@ -1,4 +1,5 @@
-"""Convolution of bf16 with few input channels, an odd number: pairs of what lies along a row of the kernel.
+"""Convolution with few input channels, an odd number, of bf16, or of f16 with sums of f16: pairs of what lies along a
+row of the kernel.
 
     src[.., x, c] of all x, c of a window's row, channels last, are one run of elements, and so are weights
 
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import half_products
+from asmdnn.isa.dot import Types, half_products
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory.formats import format_of
 from asmdnn.memory.kernel_rows import KernelRowsDesc
@@ -31,7 +32,7 @@ from asmdnn.primitives.convolution.direct import (
 )
 from asmdnn.primitives.convolution.element_axis import TOGETHER, ElementAxis
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
-from asmdnn.primitives.convolution.multiplied import level_of, types_of
+from asmdnn.primitives.convolution.multiplied import level_of, types_for
 from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import BETWEEN_REORDERS, plans_between_reorders
@@ -50,7 +51,7 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
     """The plans of such a convolution, best first; nothing for others, or for tensors in blocks, which direct tiles
     read as they are."""
     is_open = not (desc.weights.inner_blocks or desc.src.inner_blocks)
-    if isinstance(desc.weights, KernelRowsDesc) or (is_open and has_pairs(desc, engine) and are_fewer(desc)):
+    if isinstance(desc.weights, KernelRowsDesc) or (is_open and has_pairs(desc, attr, engine) and are_fewer(desc)):
         yield from plans_between_reorders(NAME, desc, attr, engine, planned, BETWEEN_REORDERS)
 
 
@@ -61,29 +62,34 @@ def are_fewer(desc: ConvolutionForward) -> bool:
     return few and -(-channels * width // TOGETHER) < -(-channels // TOGETHER) * width
 
 
-def has_pairs(desc: ConvolutionForward, engine: Engine) -> bool:
+def has_pairs(desc: ConvolutionForward, attr: Attr, engine: Engine) -> bool:
     """Whether two elements at a time are multiplied by an instruction, and are floats."""
-    return types_of(desc) == half_products(engine.isa)
+    types = types_for(desc, attr, engine)
+    return types == half_products(engine.isa) or types.run is not None
 
 
-def check_rows(desc: ConvolutionForward, engine: Engine) -> None:
+def check_rows(desc: ConvolutionForward, attr: Attr, engine: Engine) -> None:
     """Raises Refused unless what a pair takes may be that of two positions."""
-    if not (has_pairs(desc, engine) and are_fewer(desc)):
+    if not (has_pairs(desc, attr, engine) and are_fewer(desc)):
         channels = f"{desc.src.dims[1]} channels of {desc.src.dtype}"
-        raise Refused(f"pairs along rows are of bf16, and no fewer of {channels} and a kernel {desc.kernel[-1]} wide")
+        width = f"a kernel {desc.kernel[-1]} wide"
+        raise Refused(f"pairs along rows are of bf16, or f16 with sums of f16, and no fewer of {channels} and {width}")
     if desc.dilations[-1]:
         raise Refused(f"positions of a row lie {desc.dilations[-1] + 1} apart, pairs along it are of neighbours")
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc` for tensors as they are.  Raises Refused."""
-    check_rows(desc, engine)
-    engine = level_of(types_of(desc), engine)
+    check_rows(desc, attr, engine)
+    types = types_for(desc, attr, engine)
+    engine = level_of(types, engine)
+    if types.run:
+        attr = attr.changed(accumulation_mode="any")  # sums are of the type that was asked for
     desc = with_channels_last(desc)
     resolved = resolve_activations(desc, lanes_of(engine.isa))
     if 0 in desc.dst.dims:
         return nothing(resolved, attr, engine)
-    g = geometry_of(resolved, engine)
+    g = geometry_of(resolved, types, engine)
     tiling = choose_tiling(g, engine.isa, panel_widths(resolved, g.types, engine.isa), engine.tuning)
     lanes = lanes_of(engine.isa)
     width = tiling.vectors * lanes
@@ -104,9 +110,9 @@ def with_channels_last(desc: ConvolutionForward) -> ConvolutionForward:
     return desc.with_formats({"src": laid_out(src.dims, src.dtype, "axb")}) if src.is_any else desc
 
 
-def geometry_of(desc: ConvolutionForward, engine: Engine) -> ConvGeometry:
+def geometry_of(desc: ConvolutionForward, types: Types, engine: Engine) -> ConvGeometry:
     """With an axis of elements.  Raises Refused unless kernels can address the tensors, whose formats are resolved."""
-    src, dst, types = image_layout(desc.src), image_layout(desc.dst), types_of(desc)
+    src, dst = image_layout(desc.src), image_layout(desc.dst)
     if src is None or dst is None:
         raise Refused("src and dst must be plain, or blocked once and by channels")
     check_tensors(desc, src, dst, types, engine)
@@ -115,7 +121,7 @@ def geometry_of(desc: ConvolutionForward, engine: Engine) -> ConvGeometry:
         raise Refused(f"src {format_of(desc.src)} has the elements of a row apart, pairs of them are multiplied")
     g = make_geometry(desc, src, dst)
     elements = replace(g.src, block=1, axis_bytes=(*g.src.axis_bytes[:-1], size))
-    return replace(g, ic=1, axes=(*g.axes[:-1], axis_of(g.axes[-1], channels)), src=elements)
+    return replace(g, types=types, ic=1, axes=(*g.axes[:-1], axis_of(g.axes[-1], channels)), src=elements)
 
 
 def axis_of(axis: Axis, channels: int) -> ElementAxis:
