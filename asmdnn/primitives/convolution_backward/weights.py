@@ -25,7 +25,7 @@ from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution_backward.data import AdjointConvolution, exchanged
 from asmdnn.primitives.convolution_backward.description import BackwardWeights, ConvolutionBackwardWeights
-from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, job_of, phases_of
+from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, TilesJob, job_of, phases_of
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import implementation
@@ -193,19 +193,24 @@ def tiles(p: ConvolutionDesc, engine: Engine) -> Plan:
     vectors = vectors_of(p, lanes, blocks_of(F32, engine.isa))
     weights = panels_desc(p, vectors * lanes)
     panels = GradientPanels(vectors, weights_rows(g.ic, 1), lanes)
-    job, tables = job_of(g, panels, engine.isa, blocks_of(F32, engine.isa)[vectors]), Tables(engine.isa)
+    job = job_of(g, panels, engine.isa, blocks_of(F32, engine.isa)[vectors])
     assembly = Assembly(engine.tuning, engine.isa)
-    parts = len(job.ranges)
+    add_tiles(assembly, job, ("src", "dst"), engine)
+    tensors = {"src": p.src, "weights": weights, "dst": p.dst}
+    return assembly.plan(f"{NAME}:{engine.isa}", tensors, ("weights",))
+
+
+def add_tiles(assembly: Assembly, job: TilesJob, buffers: tuple[str, str], engine: Engine) -> None:
+    """The phases, for buffers of src and diff_dst."""
+    tables, parts = Tables(job.isa), len(job.ranges)
     sums = assembly.room(PARTIAL, parts * job.weights_bytes) if parts > 1 else "weights"
-    phases = phases_of(job, tables, ("src", "dst", sums))
+    phases = phases_of(job, tables, (*buffers, sums))
     assembly.constants[TAPS] = np.concatenate(tables.words)
     assembly.add(phases)
     if parts > 1:
         size = job.weights_bytes // f32.size_bytes
         total = sum_of_rows(assembly, dense_matrix(sums, size), parts, size, dense_matrix("weights", size))
         multiply(assembly, total, target_of(engine))
-    tensors = {"src": p.src, "weights": weights, "dst": p.dst}
-    return assembly.plan(f"{NAME}:{engine.isa}", tensors, ("weights",))
 
 
 def vectors_of(p: ConvolutionDesc, lanes: int, most: Mapping[int, int]) -> int:

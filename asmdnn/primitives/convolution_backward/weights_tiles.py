@@ -29,6 +29,7 @@ from asmdnn.primitives.convolution_backward.weights_units import (
     RUN,
     GradientPanels,
     PixelChunk,
+    PixelPairs,
     RowUnit,
     chunks_of,
     offsets_of_rows,
@@ -75,7 +76,8 @@ class TilesJob:
     """What is computed: a geometry and its panels.
 
     rows: of a tile, at most.  images: of a phase.  pixels: of a chunk, in one image.  ranges: of chunks, [begin, end),
-    whose sums are computed apart from those of the others, one set of weights after the other.
+    whose sums are computed apart from those of the others, one set of weights after the other.  pairs: if each step of
+    a row is a pair of pixels.
     """
 
     g: ConvGeometry
@@ -85,6 +87,16 @@ class TilesJob:
     images: int
     pixels: int
     ranges: tuple[tuple[int, int], ...] = ((0, 1),)
+    pairs: PixelPairs | None = None
+
+    def along(self, position: int) -> int:
+        """From where a row of src begins, in bytes, what a row's first step reads at a position of the last axis."""
+        axis = self.g.axes[-1]
+        return self.pairs.along[position] if self.pairs else (position * axis.d - axis.p) * self.g.src.pixel_bytes
+
+    def missing(self, end: int) -> int:
+        """Pixels of the step before column `end` that are not there."""
+        return self.pairs.missing if self.pairs and end == self.g.width else 0
 
     @property
     def panel_count(self) -> int:
@@ -215,17 +227,18 @@ def tile(job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, vector
     groups, words = [], []
     for numbers, begin, end in segments(g, unit.rows, chunk):
         at = begin
-        for size, times in runs(end - begin):
+        for size, times, missing in runs(end - begin, job.missing(end)):
             starts = at + size * np.arange(times)
             along = np.stack((starts * axis.s * pixel, starts * out), 1)
             taps = (lines[:, None] - base + along).reshape(-1, 2)
-            groups.append(TapGroup(numbers, size))
+            groups.append(TapGroup(numbers, size * g.types.group - missing))
             words += [np.array((len(taps),)), taps.ravel()]
             at += size * times
     rows = tuple(
         g.src.channel(row.channel if row.channel is not None else channel)
         - g.src.channel(channel)
-        + (row.position - position) * axis.d * pixel
+        + job.along(row.position)
+        - job.along(position)
         for row in unit.rows
     )
     apart, touching = g.dst.channel(panels.lanes), f32.size_bytes * panels.lanes
@@ -233,9 +246,9 @@ def tile(job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, vector
         isa=job.isa, vectors=vectors, channels=vectors * panels.lanes, src_pixel_bytes=rows,
         src_channel_bytes=axis.s * pixel, weights_row_bytes=out, dst_pixel_bytes=panels.row_bytes,
         dst_vector_bytes=touching, whole_vectors=True, groups=tuple(groups),
-        weights_vector_bytes=0 if apart == touching else apart,
+        weights_vector_bytes=0 if apart == touching else apart, types=g.types,
     )  # fmt: skip
     start = tables.list_of(np.concatenate(words) if words else np.zeros(1, np.int64))
-    src = g.src.start_bytes + g.src.channel(channel) + (position * axis.d - axis.p) * pixel + base[0]
+    src = g.src.start_bytes + g.src.channel(channel) + job.along(position) + base[0]
     place = np.array((src, g.dst.start_bytes + base[1], 0, unit.first * panels.row_bytes, start, 0))
     return spec, place

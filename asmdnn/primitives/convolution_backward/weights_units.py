@@ -12,7 +12,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
-RUN = 8  # pixels of a tap: unrolled
+RUN = 8  # steps of a tap, a pixel each or a pair: unrolled
 FEW_CHANNELS = 4  # up to so many, rows are those of all positions of the last axis
 
 
@@ -51,6 +51,18 @@ class RowUnit:
     outer: tuple[int, ...]
     rows: tuple[PanelRow, ...]
     first: int
+
+
+@dataclass(frozen=True, slots=True)
+class PixelPairs:
+    """Of pixels that are multiplied in pairs: what a geometry of one step a pair does not say.
+
+    along: of every position of the last axis, the bytes from where a row of src begins to what the row's first pair
+    reads.  missing: pixels of a row's last pair that are not there.
+    """
+
+    along: tuple[int, ...]
+    missing: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +171,11 @@ def offsets_of_rows(g: ConvGeometry, outer: tuple[int, ...], rows: Sequence[int]
     return np.stack((src, dst), 1)[inside]
 
 
-def runs(count: int) -> list[tuple[int, int]]:
-    """(pixels, how many) of the taps of a segment."""
+def runs(count: int, missing: int = 0) -> list[tuple[int, int, int]]:
+    """(steps, how many, pixels that are missing) of the taps of a segment; missing: in the last step of all."""
     whole = balanced(count, RUN)
-    return [(size, whole.count(size)) for size in sorted(set(whole), reverse=True)]
+    found = [(size, whole.count(size), 0) for size in sorted(set(whole), reverse=True)]
+    if not missing:
+        return found
+    *found, (size, times, _) = found
+    return [*found, *[(size, times - 1, 0)] * (times > 1), (size, 1, missing)]
