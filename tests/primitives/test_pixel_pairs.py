@@ -105,7 +105,8 @@ def test_of_f32_there_is_nothing_to_say() -> None:
 def test_formats_that_are_any() -> None:
     """Pairs of pixels in panels, and with a bias vectors of channels, whose sums are fast."""
     text = "mb1ic3ih16oc64kh3ph1"
-    assert planned(text).plan.tensors["diff_dst"].tag == "aBcD32b2d"
+    for channels, block in ((64, 64), (128, 64), (96, 48), (40, 48), (160, 32)):
+        assert planned(text.replace("64", str(channels))).plan.tensors["diff_dst"].tag == f"acBD{block}b2d"
     desc = halved(described(dnn.ConvolutionBackwardWeights, problem_of(text), {"bias": "a"}), dnn.bf16)
     pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=LEVEL, machine=MACHINE))
     assert pd.plan.tensors["diff_dst"].tag == "aBcd16b"

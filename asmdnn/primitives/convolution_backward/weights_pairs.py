@@ -2,7 +2,7 @@
 
     diff_weights[o, i, r, s] = sum over n, v, w, of both u in (2w, 2w+1), of diff_dst[n, o, v, u] * src[n, i, y, x]
 
-diff_dst has the two pixels of a pair beside each other, in each of the channels of a panel: aBcD32b2d and the like.  Of
+diff_dst has the two pixels of a pair beside each other, for a block of channels at a time, such as acBD64b2d.  Of
 src a position of the kernel reads elements that lie apart by the stride.  So rows of src are copied, one place in the
 cell of strides after the other, with zeros for the padding: there a pair are neighbours, wherever it begins.  A row's
 last pair may be half of one, of which no more is read.  Padding of the other axes is in no list of taps.
@@ -51,6 +51,7 @@ from asmdnn.types import HALF_FLOATS, f32
 
 NAME = "pixel_pairs"
 ROWS = "rows of places"  # scratch
+BLOCK_CHANNELS = 64  # of diff_dst beside each other, at most, if a panel has fewer
 
 
 def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -100,10 +101,17 @@ def in_f32(tensor: MemoryDesc) -> MemoryDesc:
     return MemoryDesc(tensor.dims, f32, "any") if tensor.is_any else of_type(tensor, f32)
 
 
-def pairs_desc(dst: MemoryDesc, channels: int) -> MemoryDesc:
-    """diff_dst as tiles read it, of a panel of so many channels a pair of pixels each."""
+def pairs_desc(dst: MemoryDesc, panel: int) -> MemoryDesc:
+    """diff_dst as tiles read it: of each row blocks of channels, a pair of pixels each; panel: channels of one.
+
+    A block has several panels, if they are small, as a copy of channels that are last should read each line once:
+    64 channels, 112x112, 4 images in a network took 0.75 ms in one block, 1.4 in two, and 2.1 with blocks outside of
+    rows.
+    """
+    count = -(-dst.dims[1] // panel)
+    together = max(n for n in range(1, count + 1) if count % n == 0 and (n == 1 or n * panel <= BLOCK_CHANNELS))
     letters = LETTERS[: dst.ndims]
-    tag = f"{letters[0]}B{letters[2:-1]}{letters[-1].upper()}{channels}b2{letters[-1]}"
+    tag = f"{letters[0]}{letters[2:-1]}B{letters[-1].upper()}{together * panel}b2{letters[-1]}"
     return MemoryDesc(dst.dims, dst.dtype, tag)
 
 
