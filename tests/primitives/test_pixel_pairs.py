@@ -107,6 +107,7 @@ def test_formats_that_are_any() -> None:
     text = "mb1ic3ih16oc64kh3ph1"
     for channels, block in ((64, 64), (128, 64), (96, 48), (40, 48), (160, 32)):
         assert planned(text.replace("64", str(channels))).plan.tensors["diff_dst"].tag == f"acBD{block}b2d"
+    assert planned("mb1ic1ih400oc64kh1").plan.tensors["diff_dst"].tag == "acBD32b2d"  # a large image
     desc = halved(described(dnn.ConvolutionBackwardWeights, problem_of(text), {"bias": "a"}), dnn.bf16)
     pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=LEVEL, machine=MACHINE))
     assert pd.plan.tensors["diff_dst"].tag == "aBcd16b"

@@ -52,6 +52,7 @@ from asmdnn.types import HALF_FLOATS, f32
 NAME = "pixel_pairs"
 ROWS = "rows of places"  # scratch
 BLOCK_CHANNELS = 64  # of diff_dst beside each other, at most, if a panel has fewer
+BLOCK_BYTES = 8 << 20  # of an image's diff_dst: larger ones come from memory for each panel, which reads whole lines
 
 
 def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -106,10 +107,11 @@ def pairs_desc(dst: MemoryDesc, panel: int) -> MemoryDesc:
 
     A block has several panels, if they are small, as a copy of channels that are last should read each line once:
     64 channels, 112x112, 4 images in a network took 0.75 ms in one block, 1.4 in two, and 2.1 with blocks outside of
-    rows.
+    rows.  But 572x572 took 78 ms in one block, and 19 in two.
     """
     count = -(-dst.dims[1] // panel)
-    together = max(n for n in range(1, count + 1) if count % n == 0 and (n == 1 or n * panel <= BLOCK_CHANNELS))
+    most = BLOCK_CHANNELS if dst.dtype.size_bytes * prod(dst.dims[1:]) <= BLOCK_BYTES else 0
+    together = max(n for n in range(1, count + 1) if n == 1 or (count % n == 0 and n * panel <= most))
     letters = LETTERS[: dst.ndims]
     tag = f"{letters[0]}{letters[2:-1]}B{letters[-1].upper()}{together * panel}b2{letters[-1]}"
     return MemoryDesc(dst.dims, dst.dtype, tag)
