@@ -32,7 +32,7 @@ def is_carrier(group: Group) -> bool:
 
 def results_of(group: Group) -> tuple[str, ...]:
     """What others may read: the result, and what the main node makes beside it."""
-    further = group.main.outputs[1:] if group.main is not None and not group.maps else ()
+    further = group.main.outputs[1:] if group.main is not None and not group.maps else group.further
     return (group.result, *(name for name in further if name != NOTHING))
 
 

@@ -110,10 +110,11 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
 
 
 def further_results(group: Group) -> tuple[str, ...]:
-    """What one of the library's own operators makes beside its first result, in the order in which it lies."""
+    """What one of the library's own operators makes beside its first result, in the order in which it lies, or what
+    maps do."""
     node = group.main
-    if node is None or node.domain != OWN:
-        return ()
+    if group.further or node is None or node.domain != OWN:
+        return group.further
     return tuple(name for name in node.outputs[1:] if name != NOTHING)
 
 

@@ -75,6 +75,10 @@ class Program:
         """How many steps compute something."""
         return sum(step.op not in IN_MEMORY for step in self.steps)
 
+    def only(self, number: int) -> "Program":
+        """One of the results alone."""
+        return self if len(self.results) == 1 else Program(self.steps, (self.results[number],))
+
     def __str__(self) -> str:
         """A line for each step, such as "v3 = fma(v1, v2, 0.5)"; constants stand where they are used."""
 

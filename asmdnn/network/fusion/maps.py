@@ -17,6 +17,7 @@ import numpy as np
 from asmdnn.network.fusion.expressions import EXPRESSIONS, LOGIC
 from asmdnn.network.fusion.integers import is_common
 from asmdnn.network.fusion.scaling import scaled_by
+from asmdnn.network.fusion.updates import MOST_MAPS, MOST_TENSORS, UpdateMaps
 from asmdnn.network.graph import NOTHING, Node, topological
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
@@ -30,8 +31,6 @@ FUSED_INTO = {
 }  # what has post-ops, by key; and maps themselves  # fmt: skip
 NARROWS = {"Conv", "MatMul", "Gemm", "AveragePool", "GlobalAveragePool"}  # kernels that store bytes
 TAKES_NO_TENSORS = {"Resize", "Upsample"}  # they would be a pass after it: a sum goes rather to what makes the other
-MOST_MAPS = 32  # of a group
-MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ class Group:
     x: the value that maps start from, main's result, or an operand that has the result's dims.  second: of a pair of
     convolutions the second one's group, which alone reads `result`.  scale: a product of main's operand and a number
     for each channel, which main computes, too (scaling.py).  floats: what makes floats of integers that the group reads
-    as they are."""
+    as they are.  further: what it stores beside the result (updates.py)."""
 
     main: Node | None
     maps: tuple[Node, ...]
@@ -50,6 +49,7 @@ class Group:
     second: "Group | None" = None
     scale: Node | None = None
     floats: tuple[Node, ...] = ()
+    further: tuple[str, ...] = ()
 
     @property
     def node(self) -> Node:
@@ -118,6 +118,7 @@ class Grouping:
         self.scales: dict[int, Node] = {}  # by the convolution
         self.makes_floats = [i for i, node in enumerate(graph.nodes) if node.op == DEQUANTIZE and not node.domain]
         self.floats = {graph.nodes[i].outputs[0]: i for i in self.makes_floats}
+        self.updates = UpdateMaps(graph, self.maps, self.users, self.maker, self.before, self.readers)
 
     def groups(self) -> tuple[Group, ...]:
         found = []
@@ -129,7 +130,7 @@ class Grouping:
                 self.scales[scaled] = self.graph.nodes[i]
                 self.taken.add(i)
             else:
-                members = self.grown(i)
+                members = self.updates.grown(i, self.taken) or self.grown(i)
                 self.taken.update(members)
                 found.append(self.group(members))
         return ordered(found)
@@ -218,13 +219,15 @@ class Grouping:
         every = nodes if scale is None else (scale, *nodes)
         read = dict.fromkeys(name for node in every for name in node.inputs if name not in made)
         floats = tuple(self.graph.nodes[self.floats[name]] for name in read if name in self.floats)
+        further = tuple(self.updates.stored({*members})) if self.maps[members[-1]] else ()
+        further = tuple(name for name in further if name != result)
         if not self.maps[members[0]] or nodes[0].op == DEQUANTIZE:
-            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result, scale=scale, floats=floats)
+            return Group(nodes[0], nodes[1:], nodes[0].outputs[0], result, scale=scale, floats=floats, further=further)
         outside = [name for node in nodes for name in node.inputs if name != NOTHING and name not in made]
         whole = [
             x for x in outside if self.graph.shape(x) == self.graph.shape(result) and not self.graph.is_constant(x)
         ]
-        return Group(None, nodes, (whole or [NOTHING])[0], result, floats=floats)
+        return Group(None, nodes, (whole or [NOTHING])[0], result, floats=floats, further=further)
 
 
 def ordered(groups: Sequence[Group]) -> tuple[Group, ...]:

@@ -27,7 +27,8 @@ def lower_maps(steps: Steps, group: Group) -> None:
     if group.x == NOTHING:
         lower_broadcast(steps, group)
         return
-    tail, source, dtype = Tail(steps, group.maps, group.x, None, True), steps.kept(group.x), steps.type_of(result)
+    source, dtype = steps.kept(group.x), steps.type_of(result)
+    tail = Tail(steps, group.maps, group.x, reads_all=True, further=group.further)
     dst = steps.result_format(shape, dtype)
     if not steps.choice.result and (not source.desc.is_dense or source.desc.dtype != dtype):
         dst = dense_like(source.desc, row_major(shape, dtype))
@@ -35,7 +36,8 @@ def lower_maps(steps: Steps, group: Group) -> None:
     only = group.maps[0] if len(group.maps) == 1 else None
     if only is not None and only.op == "Relu":
         desc, tail = EltwiseForward(PropKind.forward_inference, "relu", source.desc, dst), Tail(steps, (), group.x)
-    steps.add(group.nodes, group.label, desc, {"src": source, **tail.places()}, {"dst": result}, attr=tail.attr())
+    places, results = {"src": source, **tail.places()}, {"dst": result, **tail.results("dst")}
+    steps.add(group.nodes, group.label, desc, places, results, attr=tail.attr())
 
 
 def lower_integers(steps: Steps, group: Group) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from asmdnn.generators.functions.expression import Condition
+from asmdnn.generators.functions.expression import Builder, Condition
 from asmdnn.generators.functions.program import Program
 from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.graph import NOTHING, Node
@@ -45,14 +45,26 @@ def forms_of(maps: Sequence[Node], values: Sequence[str], number: Callable[[str]
 
 
 def computed(forms: MapForms, values: Sequence[Any]) -> Any:
-    """All maps, of traced values or arrays; truths are stored as 1 and 0."""
+    """The last map, of traced values or arrays; truths are stored as 1 and 0."""
+    result = all_of(forms, values)[-1]
+    return where(result, 1.0, 0.0) if isinstance(result, Condition) else result
+
+
+def all_of(forms: MapForms, values: Sequence[Any]) -> list[Any]:
+    """The values, and after them those of all maps."""
     known = list(values)
     for form in forms:
         attributes = {name: value for name, _, value in form.attributes}
         node = Node(form.op, (), (), attributes=attributes, opset=form.opset)
         known.append(EXPRESSIONS[form.op](node, *(taken(known, operand) for operand in form.operands)))
-    result = known[-1]
-    return where(result, 1.0, 0.0) if isinstance(result, Condition) else result
+    return known
+
+
+def several(forms: MapForms, tensors: tuple[str, ...], further: tuple[int, ...]) -> Program:
+    """The last map, and values of these numbers.  Raises InvalidArguments for what cannot be traced."""
+    build = Builder(1 + len(tensors))
+    known = all_of(forms, build.inputs)
+    return build.finish(known[-1], *(known[number] for number in further))
 
 
 def function_of(forms: MapForms) -> Callable[..., Any]:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
+from asmdnn.generators.functions.program import Program
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.expressions import SHORT
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.lowering.map_programs import forms_of, function_of, program_of
+from asmdnn.network.lowering.map_programs import forms_of, function_of, program_of, several
 from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.chain import further_name
 from asmdnn.primitives.attributes.post_ops import AnyPostOp, Binary, Eltwise
 from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
 from asmdnn.records import replace
@@ -28,13 +30,20 @@ class Tail:
     """The maps of a group as post-ops of a result of dims `dims`, and the tensors that they read.
 
     dims may have other axes than the values, as many elements in the same order: `adapt` says what becomes of a
-    tensor's dims.  reads_all: whether the primitive's post-ops read tensors of all types.
+    tensor's dims.  reads_all: whether the primitive's post-ops read tensors of all types.  further: values of maps that
+    are results beside the last one.
     """
 
     def __init__(
-        self, steps: Steps, maps: Sequence[Node], x: str, adapt: Adapt | None = None, reads_all: bool = False
+        self,
+        steps: Steps,
+        maps: Sequence[Node],
+        x: str,
+        adapt: Adapt | None = None,
+        reads_all: bool = False,
+        further: Sequence[str] = (),
     ) -> None:
-        self.steps, self.maps, self.x, self.reads_all = steps, maps, x, reads_all
+        self.steps, self.maps, self.x, self.reads_all, self.further = steps, maps, x, reads_all, further
         self.adapt = adapt or (lambda dims: dims)
         self.ndim = len(steps.shape(maps[-1].outputs[0])) if maps else 0
         self.tensors = self.tensors_read()
@@ -73,8 +82,19 @@ class Tail:
         descs = tuple(map(self.desc, self.tensors))
         if descs not in self.traced:
             tensors = {f"t{i}": desc for i, desc in enumerate(descs)}
-            self.traced[descs] = traced_before(program_of(self.forms, tuple(tensors)), function_of(self.forms), tensors)
+            self.traced[descs] = traced_before(self.program(tuple(tensors)), function_of(self.forms), tensors)
         return [self.traced[descs]]
+
+    def program(self, tensors: tuple[str, ...]) -> Program:
+        """Raises InvalidArguments for what cannot be traced."""
+        if not self.further:
+            return program_of(self.forms, tensors)
+        known = [self.x, *self.tensors, *(node.outputs[0] for node in self.maps)]
+        return several(self.forms, tensors, tuple(map(known.index, self.further)))
+
+    def results(self, dst: str) -> dict[str, str]:
+        """Further values by argument, dst being called so."""
+        return {further_name(dst, 0, k): name for k, name in enumerate(self.further)}
 
     def desc(self, name: str) -> MemoryDesc:
         """The tensor as the post-op reads it: as it lies, with axes of 1 in front."""

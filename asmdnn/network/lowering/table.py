@@ -84,7 +84,7 @@ def is_lowered_apart(steps: Steps, group: Group, lowering: Lowering) -> bool:
         steps.choice = BY_ITSELF
         lowering.lower(steps, replace(group, maps=(), result=group.x))
         steps.choice = choice
-        lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=floats))
+        lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=floats, further=group.further))
     except (AsmdnnError, Refused):
         return False
     return True

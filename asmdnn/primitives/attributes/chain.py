@@ -17,6 +17,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.depthwise import Depthwise
 from asmdnn.primitives.attributes.post_ops import Binary, ElementwisePostOp, Sum
+from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.shapes.formats import dense_like, of_type
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32, s8, s16, s32, u8
@@ -87,6 +88,13 @@ class Chain:
         ops = tuple(link.op.on_registers(*(operands[name] for name in link.names)) for link in self.links)
         return tuple(postops.IntegerOp("add", *op.operands) for op in ops) if self.is_of_integers else ops
 
+    def further_on_registers(self, number: int, operands: Mapping[str, Operand]) -> tuple[postops.PostOp, ...]:
+        """The chain that makes a further value of the last link, a user's post-op."""
+        *others, last = self.links
+        assert isinstance(last.op, PostOp)
+        before = Chain(tuple(others)).on_registers(operands)
+        return (*before, last.op.further_on_registers(number, *(operands[name] for name in last.names)))
+
 
 NO_CHAIN = Chain()
 
@@ -113,10 +121,25 @@ def in_vectors(scales: Mapping[str, MemoryDesc]) -> dict[str, MemoryDesc]:
     return {f"{name}_scales": MemoryDesc((prod(desc.dims),), f32, "a") for name, desc in scales.items()}
 
 
-def post_ops_of(attr: Attr) -> Chain:
-    """The post-ops alone, their tensors named by their numbers.  Raises Refused for a depthwise convolution."""
+def further_name(dst: str, post_op: int, number: int) -> str:
+    """The argument that a further value of a post-op is, beside dst."""
+    return f"{dst}_{post_op}_{number}"
+
+
+def further_of(attr: Attr, dst: str) -> list[str]:
+    """The arguments that the further values of the last post-op are, beside dst."""
+    last = attr.post_ops[-1] if attr.post_ops else None
+    count = last.further if isinstance(last, PostOp) else 0
+    return [further_name(dst, len(attr.post_ops) - 1, k) for k in range(count)]
+
+
+def post_ops_of(attr: Attr, stores: bool = False) -> Chain:
+    """The post-ops alone, their tensors named by their numbers.  stores: whether further values of the last one can be
+    stored.  Raises Refused for a depthwise convolution, and for such values elsewhere."""
     links = []
     for i, op in enumerate(attr.post_ops):
+        if isinstance(op, PostOp) and op.further and not (stores and op is attr.post_ops[-1]):
+            raise Refused("a post-op that stores further values is implemented after element-wise functions only")
         if isinstance(op, Depthwise):
             raise Refused("a depthwise post-op is implemented after convolutions only, without scales")
         links.append(Link(op, tuple(f"{name}_{i}" for name in op.tensors)))

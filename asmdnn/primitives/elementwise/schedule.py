@@ -1,7 +1,7 @@
 """The plan of an element-wise primitive: kernels for the rows of every box, zeros for the padding of dst."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from asmdnn.generators.contract import KernelSpec
@@ -29,18 +29,19 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.attributes.chain import Chain, post_ops_of
+from asmdnn.primitives.attributes.chain import Chain, further_of, post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.records import dataclass, replace
 from asmdnn.types import DATA_TYPES, DataType, f32
 
-MASK = SECOND = 2  # the number of its argument
+MASK = FIRST_MORE = 2  # the number of its argument
 
 Spec = ElementwiseSpec | RowsSpec
 AnySpec = TypeVar("AnySpec", bound=KernelSpec)
 MainOp = Callable[[Mapping[str, Operand]], PostOp]
+Ops = Callable[[Mapping[str, Operand]], tuple[PostOp, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +49,8 @@ class Request:
     """dst = post-ops(main(src, others)), tensors by argument name.
 
     `main` makes the primitive's own operation from where its other tensors lie.  mask: a tensor of bytes in dst's
-    format, which become 1 where main is above 0, else 0.  second: another result in dst's format, and its operation,
-    where all tensors are f32; what both compute is computed once.
+    format, which become 1 where main is above 0, else 0.  more: further results in dst's format, and the operations of
+    each on src, where all tensors are f32; what they have in common is computed once.
     """
 
     name: str
@@ -58,31 +59,32 @@ class Request:
     others: Mapping[str, MemoryDesc]
     main: MainOp
     mask: tuple[str, MemoryDesc] | None = None
-    second: tuple[str, MemoryDesc, MainOp] | None = None
+    more: tuple[tuple[str, MemoryDesc, Ops], ...] = ()
 
     @property
     def results(self) -> tuple[tuple[str, MemoryDesc], ...]:
         """What is written."""
-        return (self.dst, *([self.mask] if self.mask else []), *([self.second[:2]] if self.second else []))
+        return (self.dst, *([self.mask] if self.mask else []), *(each[:2] for each in self.more))
 
 
 def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     """Plan an element-wise primitive.  Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
     isa, tuning = f32_level(engine.isa), engine.tuning.elementwise
     name, stored_at = f"{request.name}:{isa}", narrowing_level(request.dst[1].dtype.name, engine.isa)
-    chain = post_ops_of(attr)
+    chain = post_ops_of(attr, stores=True)
+    request = with_further(request, attr, chain)
     operands = chain.operands(request.dst[1], DATA_TYPES.values())
     passed = dict([request.src, *request.results, *request.others.items(), *operands.items()])
     if attr.quantizes:
         raise Refused("scales and zero points are not implemented")
-    check_tensors(passed, request.dst[0], tuple(DATA_TYPES))
+    check_tensors(passed, request.dst[0], (f32.name,) if request.more else tuple(DATA_TYPES))
     tensors, nests = addressable(passed, request.dst[0])
     costs: dict[Spec, int] = {}
     calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning):
             spec = spec_of(tensors, (piece, row, rows), request, chain, stored_at)
-            if isinstance(spec, ElementwiseSpec) and not request.second and may_stream(tensors, request.dst[0], tuning):
+            if isinstance(spec, ElementwiseSpec) and not request.more and may_stream(tensors, request.dst[0], tuning):
                 aligned = rows.extent == 1 or spec.dst_row_bytes % vector_bytes(spec.isa) == 0
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
             if isinstance(spec, ElementwiseSpec):
@@ -104,6 +106,19 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
         in_place=in_place,
     )
     return between_reorders(plan, passed, engine.tuning, isa=engine.isa)
+
+
+def with_further(request: Request, attr: Attr, chain: Chain) -> Request:
+    """The request with what a post-op stores beside dst.  Raises Refused."""
+
+    def made(number: int, operands: Mapping[str, Operand]) -> tuple[PostOp, ...]:
+        return (request.main(operands), *chain.further_on_registers(number, operands))
+
+    name, dst = request.dst
+    more = tuple((argument, dst, partial(made, number)) for number, argument in enumerate(further_of(attr, name)))
+    if more and (request.mask or request.more):
+        raise Refused("a post-op stores further values beside one result")
+    return replace(request, more=more) if more else request
 
 
 def padding_of_mask(mask: str, nests: Sequence[Box], tuning: Tuning) -> tuple[Phase, ...]:
@@ -235,9 +250,11 @@ def spec_of(
         "isa": narrowed(isa, row.extent), "rows": rows.extent, "elements": row.extent, "src": src,
         "dst_row_bytes": dst_step, "chain": chain,
     }  # fmt: skip
-    if request.second:
-        second = Result(SECOND, sizes[SECOND] * rows.strides[SECOND], (request.second[2](operands),))
-        return SeveralResultsSpec(**fields, more=(second,))
+    if request.more:
+        more = (
+            Result(a, sizes[a] * rows.strides[a], ops(operands)) for a, (*_, ops) in enumerate(request.more, FIRST_MORE)
+        )
+        return SeveralResultsSpec(**fields, more=tuple(more))
     if set(types) == {f32.name}:
         return ElementwiseSpec(**fields)
     if request.mask:

@@ -77,9 +77,9 @@ def in_two_passes(request: LrnRequest) -> Inside:
     def operation(operands: Mapping[str, Operand], is_share: bool) -> PostOp:
         return ExpressionOp(shares_program(desc.beta, is_share), tuple(operands[name] for name in given))
 
-    both = (partial(operation, is_share=is_share) for is_share in (True, False))
-    shares = Request("shares", ("src", tensors["src"]), ("dst", inner), given, next(both),
-                     second=("diff_src", tensors["diff_src"], next(both)))  # fmt: skip
+    share, gradient = (partial(operation, is_share=is_share) for is_share in (True, False))
+    shares = Request("shares", ("src", tensors["src"]), ("dst", inner), given, share,
+                     more=(("diff_src", tensors["diff_src"], lambda operands: (gradient(operands),)),))  # fmt: skip
     assembly.add_plan(schedule(shares, NO_ATTR, engine), {"dst": View(SHARES)})
     assembly.scratch[SHARES] = inner.size_bytes
     arguments = {SHARES: inner, "diff_src": tensors["diff_src"], "src": tensors["src"]}
