@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.corpus.conv import LANES, of_levels, prefetching
 from asmdnn.corpus.grouped import EDGES, whole
 from asmdnn.corpus.grouped import rows as grouped_rows
 from asmdnn.generators.dot import grouped_shape
@@ -32,4 +32,9 @@ def grouped(isa: str) -> Iterator[ShiftedSpec]:
     yield ShiftedSpec(kernel=spec, first=len(ARGUMENTS))
 
 
-FAMILIES = of_levels("shifted", rows=rows, grouped=grouped)
+def tiles(isa: str) -> Iterator[ShiftedSpec]:
+    """Tiles of a convolution with their tap lists, after the arguments of others."""
+    yield ShiftedSpec(kernel=next(prefetching(isa)), first=len(ARGUMENTS))
+
+
+FAMILIES = of_levels("shifted", rows=rows, grouped=grouped, tiles=tiles)

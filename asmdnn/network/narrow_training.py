@@ -55,7 +55,7 @@ def rounded_products(graph: StaticGraph, groups: Sequence[Group], costs: Costs) 
             converted = group.nodes[0].inputs[: 2 if is_weights else 1]
             now += sum(costs.conversion(graph.shape(name)) for name in converted)
         if now < before:
-            found[group.result] = narrow
+            found[group.x if is_weights else group.result] = narrow
     return StorageTypes({}, found)
 
 

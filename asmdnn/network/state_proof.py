@@ -7,7 +7,7 @@ from asmdnn.network.joined import JoinedPlan, StateTensors
 from asmdnn.network.running import INPUT
 from asmdnn.network.touches import Touches
 from asmdnn.planning.phase import Phase
-from asmdnn.planning.phases import barriers_before, reads_where_written
+from asmdnn.planning.phases import barriers_before, reads_where_written, touches
 
 
 def check_states(joined: JoinedPlan) -> None:
@@ -34,6 +34,7 @@ def check_states(joined: JoinedPlan) -> None:
 
 def is_in_place(phase: Phase, state: StateTensors) -> bool:
     """Whether all records read the state exactly where they write it."""
-    old = [i for i, view in enumerate(phase.arguments) if view.buffer == state.old]
+    places = [i for i, view in enumerate(phase.arguments) if view.buffer == state.old]
+    old = [i for i in places if any(touches(spec, i) for spec in phase.kernels)]
     new = [i for i, view in enumerate(phase.arguments) if view.buffer == state.written]
     return len(new) == 1 and all(reads_where_written(phase, i, new[0]) for i in old)

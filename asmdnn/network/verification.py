@@ -1,6 +1,6 @@
 """Each fused group against its operators in double precision, on the very operands that it got."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from asmdnn.network.saturation import cut_off
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.storage import StorageTypes
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f16
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -31,6 +31,7 @@ TOTALS = ("ReduceSum", "ReduceMean")  # of signed numbers, which may cancel
 FEW_BITS = "MatMulNBits"
 STEPS = ("Floor", "Ceil", "Round", "Sign", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")
 STEP_NUDGE = 2.0**-21  # some roundings of what is rounded to a step
+UPDATED = f"{OWN}.ConvWeightsGradient"  # whose result no memory holds where maps follow
 EMPTY = np.empty(0)
 
 
@@ -92,6 +93,9 @@ def differences(graph: StaticGraph, run: Stepwise, feeds: Mapping[str, Array]) -
                 continue
             native = in_order(group, array).reshape(exact.shape).astype(np.float64)
             worst = min(distance(native, exact), off_a_step(group, known, name, native))
+            if group.main is not None and group.main.key == UPDATED and group.maps:
+                near = [inner[group.x] + error for error in (-bound, 0.0, bound)]
+                worst = min(worst, off_an_update(group, known, name, native, near))
             difference = Difference(
                 group.label,
                 step.pd.implementation,
@@ -127,6 +131,16 @@ def off_a_step(group: Group, known: Mapping[str, Array], name: str, native: Arra
     sides = [evaluated(group, known, nudge)[name].astype(np.float64) for nudge in (-STEP_NUDGE, 0.0, STEP_NUDGE)]
     nearest = np.argmin([np.abs(native - side.reshape(native.shape)) for side in sides], 0)
     return distance(native, np.choose(nearest, [side.reshape(native.shape) for side in sides]))
+
+
+def off_an_update(
+    group: Group, known: Mapping[str, Array], name: str, native: Array, gradients: Sequence[Array]
+) -> float:
+    """The largest difference from what maps make of some gradients, and of those between: an optimizer divides them by
+    their size, and where that is next to nothing, one of them may have another sign."""
+    maps = replace(group, main=None)
+    made = [evaluated(maps, {**known, group.x: x})[name].astype(np.float64) for x in gradients]
+    return distance(native, np.clip(native, np.minimum.reduce(made), np.maximum.reduce(made)))
 
 
 def evaluated(group: Group, known: Mapping[str, Array], nudge: float = 0.0) -> dict[str, Array]:
@@ -196,7 +210,12 @@ def is_narrow(storage: StorageTypes, group: Group) -> bool:
 def narrow_rounding(storage: StorageTypes, group: Group) -> float:
     """What fewer bits than f32 may do, as a share of the largest value."""
     names = {group.result, *(name for node in group.nodes for name in (*node.inputs, *node.outputs))}
-    found = {types[name] for types in (storage.products, storage.weights) for name in [group.result] if name in types}
+    found = {
+        types[name]
+        for types in (storage.products, storage.weights)
+        for name in (group.x, group.result)
+        if name in types
+    }
     found |= {storage.values[name] for name in names & storage.values.keys()}
     return max((F16_ROUNDING if dtype == f16 else NARROW_ROUNDING for dtype in found), default=0.0)
 

@@ -54,11 +54,21 @@ def intervals(phases: Sequence[Phase]) -> list[list[Phase]]:
 
 
 def reads_where_written(phase: Phase, i: int, j: int) -> bool:
-    """Whether each record reads argument i, and has it at the same place as argument j, which it writes."""
+    """Whether each record that touches argument i or j reads i, and has it at the same place as j, which it writes."""
     starts = phase.arguments[i].offset_bytes == phase.arguments[j].offset_bytes
     strides = all(strides[i] == strides[j] for _, strides in phase.repeats)
-    same = starts and strides and np.array_equal(phase.records[:, 1 + i], phase.records[:, 1 + j])
-    return same and all(reads(spec, i) for spec in phase.kernels)
+    touching = [touches(spec, i) or touches(spec, j) for spec in phase.kernels]
+    records = phase.records[np.array(touching, np.bool_)[phase.records[:, 0]]]
+    same = starts and strides and np.array_equal(records[:, 1 + i], records[:, 1 + j])
+    return same and all(reads(spec, i) for spec, is_one in zip(phase.kernels, touching, strict=True) if is_one)
+
+
+def touches(spec: KernelSpec, argument: int) -> bool:
+    """Whether a kernel may read or write an argument: prefetching is neither."""
+    footprint = spec.footprint()
+    if footprint is None or (footprint.taps and argument in (*footprint.taps.targets, footprint.taps.argument)):
+        return True
+    return any(each.argument == argument for each in (*footprint.reads, *footprint.writes))
 
 
 def reads(spec: KernelSpec, argument: int) -> bool:

@@ -1,7 +1,8 @@
-"""All that a parameter's update writes is one pass, with the bits of several."""
+"""All that a parameter's update writes is one pass, behind a convolution's gradient too, with the bits of several."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from asmdnn.primitives.attributes.user_post_op import traced_before
 from tests.network.nets import engine
 
 pytestmark = pytest.mark.isa("avx2")
-IMAGES = (4, 16, 6, 6)
+IMAGES, SMALL = (4, 16, 6, 6), 1 << 12
 OPTIMIZERS: Mapping[str, optim.Optimizer] = {
     "momentum": optim.SGD(0.05, momentum=0.9),
     "nesterov": optim.SGD(0.05, momentum=0.9, nesterov=True, weight_decay=1e-3),
@@ -31,16 +32,28 @@ OPTIONS: Mapping[str, dict[str, Any]] = {
     "finite": {"check_finite": True},
     "bf16": {"precision": "bf16", "rounding": "stochastic"},
 }
+READ_TWICE = ("clipped", "summed", "finite")  # gradients: by what looks at their size, or adds them up
 
 
-def step_of(optimizer: optim.Optimizer, threads: int = 1, **options: Any) -> dnn.TrainingStep:
+def step_of(
+    optimizer: optim.Optimizer, threads: int = 1, l2_bytes: int = 512 << 10, **options: Any
+) -> dnn.TrainingStep:
+    """With a small L2 updates are behind the gradients of convolutions."""
     g = dnn.Graph("images", seed=0)
     x, t = g.input("x", IMAGES), g.input("t", IMAGES[:1], np.int64)
-    h = g.apply("Conv", x, g.parameter("w", (32, 16, 3, 3)), g.parameter("b", (32,), "zeros"), pads=(1, 1, 1, 1))
+    w, b = g.parameter("w", (32, 16, 3, 3)), g.parameter("b", (32,), "zeros")
+    h = g.apply("Conv", x, w, b, pads=(1, 1, 1, 1), strides=(2, 2))
     h = g.apply("Relu", g.apply("Conv", g.apply("Relu", h), g.parameter("pointwise", (48, 32, 1, 1))))
-    scores = g.apply("Flatten", h) @ g.parameter("head", (48 * 36, 5))
+    scores = g.apply("Flatten", h) @ g.parameter("head", (48 * 9, 5))
     loss = g.apply("SoftmaxCrossEntropyLoss", scores, t)
-    return g.train(loss, optimizer, engine=engine(threads), **options)
+    return g.train(
+        loss, optimizer, engine=dnn.Engine(isa="avx2", threads=threads, l2_bytes=l2_bytes, machine="zen3"), **options
+    )
+
+
+def behind_gradients(step: dnn.TrainingStep) -> int:
+    """How many updates are."""
+    return sum("ConvWeightsGradient" in line and " + PythonMap" in line for line in step.explain().splitlines())
 
 
 def after_steps(step: dnn.TrainingStep) -> tuple[list[float], dict[str, Any]]:
@@ -68,21 +81,43 @@ def apart(monkeypatch: pytest.MonkeyPatch, make: Callable[[], dnn.TrainingStep])
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_one_pass_has_the_bits_of_several(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    several = after_steps(apart(monkeypatch, lambda: step_of(OPTIMIZERS[name])))
-    for threads in (1, 2, 3):
-        step = step_of(OPTIMIZERS[name], threads)
+    kinds = (512 << 10, SMALL)  # of L2, on which products depend, too
+    several = {kind: after_steps(apart(monkeypatch, partial(step_of, OPTIMIZERS[name], 1, kind))) for kind in kinds}
+    for threads, l2_bytes in product((1, 2, 3), kinds):
+        step = step_of(OPTIMIZERS[name], threads, l2_bytes)
         step.check()
         assert step.is_native
-        assert_same(after_steps(step), several)
+        assert behind_gradients(step) == (0 if l2_bytes > SMALL else len(("w", "pointwise")))
+        assert_same(after_steps(step), several[l2_bytes])
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("optimizer", ["momentum", "adamw"])
 def test_so_it_has_beside_other_options(name: str, optimizer: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = partial(step_of, OPTIMIZERS[optimizer], 2, **OPTIONS[name])
+    make = partial(step_of, OPTIMIZERS[optimizer], 2, SMALL, **OPTIONS[name])
     step = make()
     step.check()
+    assert bool(behind_gradients(step)) is (name not in READ_TWICE)
     assert_same(after_steps(step), after_steps(apart(monkeypatch, make)))
+
+
+def test_a_step_without_moments_is_behind_the_gradient_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    make = partial(step_of, optim.SGD(0.05), 2, SMALL)
+    step = make()
+    step.check()
+    assert behind_gradients(step) == len(("w", "pointwise"))
+    assert_same(after_steps(step), after_steps(apart(monkeypatch, make)))
+
+
+def test_halves_have_the_bits_of_a_step() -> None:
+    """The first half delivers gradients, so that nothing is behind them."""
+    one, two = (step_of(OPTIMIZERS["adamw"], 2, SMALL) for _ in range(2))
+    rng = np.random.default_rng(0)
+    x, t = rng.standard_normal(IMAGES).astype(np.float32), rng.integers(0, 5, IMAGES[0])
+    for _ in range(2):
+        loss, found = one(x=x, t=t), two.gradients(x=x, t=t)
+        two.apply(found)
+        assert_same(([loss], one.state_dict()), ([float(found["loss"])], two.state_dict()))
 
 
 def test_a_parameter_takes_one_kernel() -> None:
@@ -93,9 +128,10 @@ def test_a_parameter_takes_one_kernel() -> None:
     assert sum("PythonMap" in line for line in lines) == len(("w", "b", "pointwise", "head with its product", "head"))
 
 
+@pytest.mark.parametrize("l2_bytes", [512 << 10, SMALL])
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_every_value_is_that_of_its_definition(name: str) -> None:
-    step = step_of(OPTIMIZERS[name])
+def test_every_value_is_that_of_its_definition(name: str, l2_bytes: int) -> None:
+    step = step_of(OPTIMIZERS[name], 1, l2_bytes)
     rng = np.random.default_rng(0)
     examined = step.verify({"x": rng.standard_normal(IMAGES).astype(np.float32), "t": rng.integers(0, 5, IMAGES[0])})
     assert examined

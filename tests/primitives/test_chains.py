@@ -131,7 +131,7 @@ def test_all_chains(isa: str, desc: Description) -> None:
 
 
 def of_few_bits() -> tuple[tuple[Description, dnn.Attr], ...]:
-    """What only elements that share a byte, and scales by groups, bring: tests of their own compare results."""
+    """What only elements that share a byte, scales by groups, and updates bring: tests of their own compare results."""
     src, weights, dst = (dnn.MemoryDesc(dims, dnn.f32, "ab") for dims in ((3, 64), (64, 32), (3, 32)))
     few, groups = dnn.MemoryDesc(weights.dims, dnn.s4, "ab"), {"weights": (32, 1)}
     bytes_of = dnn.MemoryDesc(weights.dims, dnn.s8, "ab")
@@ -148,6 +148,7 @@ def of_few_bits() -> tuple[tuple[Description, dnn.Attr], ...]:
         (dnn.ConvolutionForward(image, filters, image), dnn.Attr()),
         (dnn.ConvolutionForward(*(t(*x.dims, dtype=dnn.bf16, tag="any") for x in (image, filters, image))), dnn.Attr()),
         (dnn.Reorder(weights, t(64, 32, dtype=dnn.bf16)), dnn.Attr(rounding_mode={"dst": "stochastic"})),
+        (dnn.ConvolutionBackwardWeights(t(1, 512, 2, 2), t(2048, 512, 1, 1), t(1, 2048, 2, 2)), dnn.Attr(["abs"])),
     )
 
 
@@ -168,7 +169,8 @@ def of_each_way() -> tuple[Description, ...]:
 
 # Of pairs of bf16, which avx2 does not multiply.
 ABOVE_AVX2 = {("convolution_backward", "products"), ("recurrent", "pairs")}
-OF_GRADIENTS = {dnn.ConvolutionBackwardData, dnn.DeconvolutionBackwardData}  # their tests have post-ops of their own
+# Their tests have post-ops of their own.
+OF_GRADIENTS = {dnn.ConvolutionBackwardData, dnn.DeconvolutionBackwardData, dnn.ConvolutionBackwardWeights}
 
 
 def test_problems_are_of_every_kind_that_takes_post_ops_and_of_every_implementation() -> None:

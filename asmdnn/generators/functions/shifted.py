@@ -13,7 +13,7 @@ from asmdnn.records import dataclass, replace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShiftedSpec:
-    """`kernel`, whose frame begins at word `first`.  Of kernels without tap lists."""
+    """`kernel`, whose frame begins at word `first`."""
 
     kernel: KernelSpec
     first: int
@@ -38,7 +38,13 @@ class ShiftedSpec:
     def footprint(self) -> Footprint:
         found = self.kernel.footprint()
         words = found.words and replace(found.words, argument=found.words.argument + self.first)
-        return replace(found, reads=self.moved(found.reads), writes=self.moved(found.writes), words=words)
+        taps = found.taps and replace(
+            found.taps,
+            argument=found.taps.argument + self.first,
+            targets=tuple(argument + self.first for argument in found.taps.targets),
+            groups=tuple(map(self.moved, found.taps.groups)),
+        )
+        return replace(found, reads=self.moved(found.reads), writes=self.moved(found.writes), words=words, taps=taps)
 
     def moved(self, ranges: tuple[Range, ...]) -> tuple[Range, ...]:
         return tuple(replace(x, argument=x.argument + self.first) for x in ranges)

@@ -20,6 +20,7 @@ MOST_MAPS = 32  # of a group
 MOST_TENSORS = 6  # that a group reads beside its operand: their pointers take registers,
 MOST_RESULTS = 3  # and so do those of results
 WRITTEN = f"{OWN}.Written"
+GRADIENTS = {f"{OWN}.ConvWeightsGradient"}  # what has maps of updates as post-ops
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +56,24 @@ class UpdateMaps:
                 yield j
 
     def grown(self, first: int, taken: Collection[int]) -> list[int] | None:
-        """The numbers of a group's nodes in order, which begins with a map; None if it would store one value alone.
+        """The numbers of a group's nodes in order; None if it would store one value alone.
 
-        taken: nodes of other groups."""
-        if first not in self.leading:
+        first: a map, or what makes a gradient, which then nothing else reads.  taken: nodes of other groups."""
+        is_map = self.maps[first]
+        if not is_map and self.graph.nodes[first].key not in GRADIENTS:
             return None
-        members = {first}
+        start = first if is_map else next(iter(self.readers_of(first)), -1)
+        if start not in self.leading or start in taken:
+            return None
+        members = {first, start}
         while len(members) <= MOST_MAPS and (more := self.next(members, taken)) is not None:
             members.add(more)
         stored = self.stored(members)
         if not all(self.graph.values[name].dtype == np.float32 for name in (*stored, *self.read(members))):
             return None
         is_update = any(self.is_written(j) for i in stored.values() for j in self.readers_of(i))
-        return sorted(members) if len(stored) > 1 and is_update and self.is_whole(members) else None
+        fits = len(stored) > 1 if is_map else first not in stored.values()
+        return sorted(members) if fits and is_update and self.is_whole(members) else None
 
     def next(self, members: set[int], taken: Collection[int]) -> int | None:
         """A map that can join."""
@@ -108,7 +114,7 @@ class UpdateMaps:
     def read(self, members: set[int]) -> list[str]:
         """The tensors that maps among members read from outside."""
         made = {name for i in members for name in self.graph.nodes[i].outputs}
-        found = dict.fromkeys(name for i in sorted(members) for name in self.inputs(i))
+        found = dict.fromkeys(name for i in sorted(members) if self.maps[i] for name in self.inputs(i))
         return [name for name in found if name not in made and not self.is_number(name)]
 
     def is_number(self, name: str) -> bool:

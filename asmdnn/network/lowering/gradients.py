@@ -6,6 +6,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
+from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.lowering.pooling import places_of
 from asmdnn.network.lowering.sources import as_wanted, operand_of
 from asmdnn.network.operators.geometry import window_of
@@ -48,8 +49,10 @@ def weights_gradient(steps: Steps, node: Node, dtype: DataType = f32) -> Convolu
 
 
 def lower_conv_weights(steps: Steps, group: Group) -> None:
-    """src and diff_dst as they lie, or as the primitive likes them; of a narrow type copies of both."""
-    node, dtype = group.node, steps.factor_type(group.result)
+    """src and diff_dst as they lie, or as the primitive likes them; of a narrow type copies of both.  An update of the
+    weights is a post-op."""
+    node, dtype = group.node, steps.factor_type(group.node.outputs[0])
+    tail = Tail(steps, group.maps, group.x, further=group.further)
     desc = weights_gradient(steps, node, dtype)
     names = dict(zip(("src", "diff_dst"), node.inputs, strict=True))
     if dtype == f32:
@@ -57,7 +60,8 @@ def lower_conv_weights(steps: Steps, group: Group) -> None:
     else:
         places = {argument: operand_of(steps, name, desc, NO_ATTR, argument) for argument, name in names.items()}
     desc = desc.with_formats({name: place.desc for name, place in places.items()})
-    steps.add(group.nodes, group.label, desc, places, {"diff_weights": group.result})
+    results = {"diff_weights": group.result, **tail.results("diff_weights")}
+    steps.add(group.nodes, group.label, desc, {**places, **tail.places()}, results, attr=tail.attr())
 
 
 def window_fields(node: Node, sizes: tuple[int, ...]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def is_lowered_apart(steps: Steps, group: Group, lowering: Lowering) -> bool:
     floats = tuple(node for node in group.floats if node.outputs[0] in read)
     try:
         steps.choice = BY_ITSELF
-        lowering.lower(steps, replace(group, maps=(), result=group.x))
+        lowering.lower(steps, replace(group, maps=(), result=group.x, further=()))
         steps.choice = choice
         lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=floats, further=group.further))
     except (AsmdnnError, Refused):

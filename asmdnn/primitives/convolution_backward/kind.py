@@ -1,7 +1,14 @@
 """Gradients of convolutions and deconvolutions, as kinds of primitives."""
 
 from asmdnn.primitives.convolution.kind import problem_word
-from asmdnn.primitives.convolution_backward import data, depthwise_weights, weights, weights_pairs, weights_products
+from asmdnn.primitives.convolution_backward import (
+    data,
+    depthwise_weights,
+    updated,
+    weights,
+    weights_pairs,
+    weights_products,
+)
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,
     BackwardWeights,
@@ -24,7 +31,7 @@ def words(desc: BackwardData | BackwardWeights) -> Words:
 
 IN_F32, *_ = as_f32(depthwise_weights.plans, weights.plans)  # of tensors of several types, and of groups
 WEIGHTS = (weights_pairs.plans, weights_products.plans, depthwise_weights.plans, IN_F32, weights.plans)
-OF_CONVOLUTIONS = (winograd.plans, *map(winograd.unless_demanded, WEIGHTS))
+OF_CONVOLUTIONS = (updated.plans, winograd.plans, *map(winograd.unless_demanded, WEIGHTS))
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
     Kind(

@@ -244,7 +244,7 @@ def tile(job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, vector
     apart, touching = g.dst.channel(panels.lanes), f32.size_bytes * panels.lanes
     spec = ConvTileSpec(
         isa=job.isa, vectors=vectors, channels=vectors * panels.lanes, src_pixel_bytes=rows,
-        src_channel_bytes=axis.s * pixel, weights_row_bytes=out, dst_pixel_bytes=panels.row_bytes,
+        src_channel_bytes=axis.s * pixel, weights_row_bytes=out, dst_pixel_bytes=panels.apart(g) * panels.row_bytes,
         dst_vector_bytes=touching, whole_vectors=True, groups=tuple(groups),
         weights_vector_bytes=0 if apart == touching else apart, types=g.types,
     )  # fmt: skip

@@ -18,15 +18,23 @@ FEW_CHANNELS = 4  # up to so many, rows are those of all positions of the last a
 
 @dataclass(frozen=True, slots=True)
 class GradientPanels:
-    """diff_weights as forward convolutions read them: panels of `vectors` vectors, blocks of `rows` input channels."""
+    """diff_weights as forward convolutions read them: panels of `vectors` vectors, blocks of `rows` input channels.
+
+    by_channel: blocks are of one channel, whose positions follow one another, so that transposing makes panels
+    row-major; a tile is of several channels at one position."""
 
     vectors: int
     rows: int
     lanes: int
+    by_channel: bool = False
 
     @property
     def row_bytes(self) -> int:
         return f32.size_bytes * self.vectors * self.lanes
+
+    def apart(self, g: ConvGeometry) -> int:
+        """Rows from an input channel to the next one in a tile."""
+        return g.positions if self.by_channel else 1
 
     def place(self, g: ConvGeometry, channel: int, position: int) -> int:
         """The row of an input channel at a kernel position, in a panel."""
@@ -97,6 +105,10 @@ def row_blocks(g: ConvGeometry, panels: GradientPanels, most: int) -> Iterator[l
     last = range(g.axes[-1].k)
     if g.ic <= FEW_CHANNELS:
         yield from cut([(c, s) for s in last for c in range(g.ic)], most)
+        return
+    if panels.by_channel:
+        for s in last:
+            yield from cut([(c, s) for c in range(g.ic)], most)
         return
     blocks = range(0, g.ic, panels.rows)
     runs = [[(block + c, s) for s in last for c in range(panels.rows)] for block in blocks]

@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.functions.shifted import ShiftedSpec
 from asmdnn.generators.functions.softmax import SoftmaxSpec
 from tests.generators.case import Case, Reference
+from tests.generators.references.conv import conv_case
 from tests.generators.references.grouped import grouped_case
 from tests.generators.references.softmax import softmax_case
 
-CASES = {SoftmaxSpec: softmax_case, GroupedRowsSpec: grouped_case}
+CASES = {SoftmaxSpec: softmax_case, GroupedRowsSpec: grouped_case, ConvTileSpec: conv_case}
 
 
 def shifted_case(spec: ShiftedSpec, random: np.random.Generator, integers: bool) -> Case:
