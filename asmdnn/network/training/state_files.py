@@ -12,11 +12,13 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.files import replace_file
 from asmdnn.network.arrays import Array
+from asmdnn.network.inputs import as_input
 from asmdnn.network.passing import is_half
 from asmdnn.network.training.safetensors import MOST_TENSORS_HEADER_BYTES, tensors_bytes, tensors_in
 
 ENDING, MOST_HEADER_BYTES = ".npy", 10_000
 SAFETENSORS = ".safetensors"
+MOST_STEPS = 2**53
 
 
 def write_state(path: str | PathLike[str], arrays: Mapping[str, Array]) -> None:
@@ -73,3 +75,11 @@ def of_bits(array: Any, dtype: np.dtype[Any]) -> Any:
     """What numpy's files have of a type that numpy lacks, as that type; others as they are."""
     is_void = isinstance(array, np.ndarray) and type(array.dtype) is np.dtypes.VoidDType
     return array.view(dtype) if is_void and is_half(dtype) and array.dtype.itemsize == dtype.itemsize else array
+
+
+def count_of(name: str, value: Any) -> int:
+    """Raises InvalidArguments for what is no number of steps."""
+    found = int(as_input(name, value, (), np.dtype(np.int64)))
+    if not 0 <= found < MOST_STEPS:
+        raise InvalidArguments(f"{name} must be from 0 to 2**53, not {found}")
+    return found

@@ -18,12 +18,12 @@ from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
 from asmdnn.network.training.rounding import SEED
-from asmdnn.network.training.state_files import of_bits, read_state, write_state
+from asmdnn.network.training.state_files import count_of, of_bits, read_state, write_state
 from asmdnn.network.training.uninterrupted import uninterrupted
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
 
 COUNT, CALLS = "steps taken", "calls made"
-F32, MOST_STEPS = np.dtype(np.float32), 2**53
+F32 = np.dtype(np.float32)
 Inputs = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 
@@ -291,11 +291,3 @@ def made_again(
     for name, array in arrays.items():
         step._states[name][...] = array
     return step
-
-
-def count_of(name: str, value: Any) -> int:
-    """Raises InvalidArguments for what is no number of steps."""
-    found = int(as_input(name, value, (), np.dtype(np.int64)))
-    if not 0 <= found < MOST_STEPS:
-        raise InvalidArguments(f"{name} must be from 0 to 2**53, not {found}")
-    return found

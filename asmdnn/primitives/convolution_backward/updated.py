@@ -207,7 +207,7 @@ class UpdatedGradient:
         """That each tap of a tile prefetches of a row."""
         g = self.job.g
         lines = self.job.images * len(offsets_of_rows(g, unit.outer, chunk.rows))
-        along = [times for _, begin, end in segments(g, unit.rows, chunk) for _, times in runs(end - begin)]
+        along = [times for _, begin, end in segments(g, unit.rows, chunk) for _, times, _ in runs(end - begin)]
         taps = lines * sum(along)
         return min(MOST_LINES, -(-f32.size_bytes * self.run // (LINE_BYTES * taps))) if taps else 0
 
