@@ -46,7 +46,7 @@ class CTensor:
 class CBuffer:
     """A tensor of the plan.  tensor: the position of the caller's, or -1; room: where in the rooms after the scratch
     it is kept as f32, or -1; least, limit: integers are from
-    the one to below the other, if that is not 0."""
+    the one to below the other, if that is not 0; ignored: what they may be besides."""
 
     name: str
     tensor: int
@@ -54,6 +54,7 @@ class CBuffer:
     elements: int
     least: int
     limit: int
+    ignored: int
     is_made: bool
 
 
@@ -101,7 +102,9 @@ def of_network(runnable: Runnable, part: NativePart, plan: Plan) -> CInterface:
         is_kept = at < 0 or not (tensor in made or is_read(runnable.inputs[name][1]))
         limit = (part.ends.checked if tensor in made else part.ends.limits).get(name, around(0))
         room = end if is_kept else -1
-        buffers[tensor] = CBuffer(name, at, room, elements, least=limit.least, limit=limit.end, is_made=tensor in made)
+        ends = {"least": limit.least, "limit": limit.end, "ignored": limit.least}
+        ends |= {} if limit.ignored is None else {"ignored": limit.ignored}
+        buffers[tensor] = CBuffer(name, at, room, elements, **ends, is_made=tensor in made)
         end += -(-4 * elements // ALIGNMENT_BYTES) * ALIGNMENT_BYTES * is_kept
     numbers = {buffer.name: i for i, buffer in enumerate(buffers.values()) if buffer.is_made}
     results = []
@@ -152,7 +155,7 @@ def of_primitive(pd: PrimitiveDesc, bound: Container[str]) -> CInterface:
     for at, name in enumerate(names):
         limit = limits.get(name, 0)
         elements, is_made = tensors[at].elements, name in plan.outputs
-        buffers[name] = CBuffer(name, at, -1, elements, least=-limit, limit=limit, is_made=is_made)
+        buffers[name] = CBuffer(name, at, -1, elements, least=-limit, limit=limit, ignored=-limit, is_made=is_made)
     return CInterface(tensors, buffers, (), 0)
 
 

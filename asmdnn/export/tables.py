@@ -128,7 +128,7 @@ def put_network(
     ])  # fmt: skip
     buffers, buffer_count = tables.rows(
         [
-            [image.text(x.name), x.tensor, x.room, x.elements, x.least, x.limit, x.is_made]
+            [image.text(x.name), x.tensor, x.room, x.elements, x.least, x.limit, x.ignored, x.is_made]
             for x in interface.buffers.values()
         ]
     )

@@ -10,16 +10,22 @@ COUNTED = -2  # in the place of an axis, of a count within a bound
 
 
 class Limit(NamedTuple):
-    """Integers from `least` to below `end`; axis: of what they choose from, NO_AXIS if they choose nothing."""
+    """Integers from `least` to below `end`; axis: of what they choose from, NO_AXIS if they choose nothing; ignored:
+    one that they may be besides."""
 
     end: int
     axis: int
     least: int
+    ignored: int | None = None
+
+    def allows(self, number: int | None) -> bool:
+        return number is not None and (self.least <= number < self.end or number == self.ignored)
 
     def held(self, other: "Limit") -> "Limit":
         """What keeps both."""
         first = self if self.end <= other.end else other
-        return first._replace(least=max(self.least, other.least))
+        besides = (one for one, last in ((self.ignored, other), (other.ignored, self)) if last.allows(one))
+        return first._replace(least=max(self.least, other.least), ignored=next(besides, None))
 
 
 def around(end: int, axis: int = NO_AXIS) -> Limit:

@@ -228,7 +228,10 @@ def kernel_read(text: dict[str, Any], features: frozenset[str]) -> SavedKernel:
 def limits_of(text: dict[str, Any]) -> dict[str, Limit]:
     """Of integers, by name."""
     for limit in text.values():
-        require(isinstance(limit, list) and [*map(type, limit)] == [int] * 3, "limits that are none")
+        require(isinstance(limit, list) and len(limit) == len(Limit._fields), "limits that are none")
+        *numbers, ignored = limit
+        is_ignored = ignored is None or type(ignored) is int
+        require(is_ignored and all(type(number) is int for number in numbers), "limits that are none")
     return {name: Limit(*limit) for name, limit in text.items()}
 
 

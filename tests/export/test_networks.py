@@ -124,6 +124,22 @@ def test_a_primitive_that_looks_up_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.isa("avx2")
+def test_labels_of_a_loss(tmp_path: Path) -> None:
+    """Also the one that is ignored, which is no class."""
+    need("cc")
+    g = dnn.Graph("loss")
+    loss = g.apply("SoftmaxCrossEntropyLoss", g.input("x", (3, 4)), g.input("t", (3,), np.int64), ignore_index=-100)
+    net = g.compile(engine=engine(), y=loss)
+    *_, shared = dnn.export_c(net, tmp_path, "loss")
+    library, x, found = Library(shared, "loss"), random(3, 4), np.zeros((), np.float32)
+    labels = np.array([3, -100, 0])
+    assert library.run([x, labels], [found], 1) == ""
+    assert found == net.run({"x": x, "t": labels})["y"]
+    labels[2] = -1
+    assert library.run([x, labels], [found], 1) == "element 2 of t is -1, it must be from 0 to 3"
+
+
+@pytest.mark.isa("avx2")
 def test_wrong_calls(tmp_path: Path) -> None:
     need("cc")
     net, feeds = words("avx2")

@@ -136,13 +136,20 @@ def test_no_elements() -> None:
         assert (net.run(feeds)["y0"] == np.full((2, 1, 3), wanted)).all()
 
 
-def test_a_target_that_is_no_class() -> None:
-    net, feeds = run("NegativeLogLikelihoodLoss", [CLASSES, TARGET], reduction="none", ignore_index=-100)
-    feeds["x1"] = np.where(TARGET == 3, 7, np.where(TARGET == 2, -100, TARGET))
-    found = net.run(feeds)["y0"]
-    assert np.isnan(found[TARGET == 3]).all()
+@pytest.mark.parametrize("label", [7, -1, 1 << 40])
+@pytest.mark.parametrize("op", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_a_target_that_is_no_class(op: str, label: int) -> None:
+    """Refused, but for the one that is ignored."""
+    net, feeds = run(op, [CLASSES, TARGET], reduction="none", ignore_index=-100)
+    feeds["x1"] = np.where(TARGET == 2, -100, TARGET)
+    found, wanted = net.run(feeds)["y0"], reference(net, feeds)["y0"]
     assert (found[TARGET == 2] == 0).all()
-    assert np.isfinite(found[TARGET != 3]).all()
+    assert np.allclose(found, wanted, atol=2e-5)
+    feeds["x1"] = np.where(TARGET == 3, label, feeds["x1"])
+    with pytest.raises(dnn.InvalidArguments, match=rf"x1\[.*\] is {label}, .*use 0 to 6, or -100, which is ignored"):
+        net.run(feeds)
+    with pytest.raises(ValueError, match=rf"targets are from .*{label}.*, of 7 classes"):
+        reference(net, feeds)
 
 
 def test_junk() -> None:

@@ -157,6 +157,18 @@ def test_indices_are_checked_as_ever(tmp_path: Path) -> None:
 
 
 @pytest.mark.isa("avx2")
+def test_labels_are_checked_as_ever(tmp_path: Path) -> None:
+    g = dnn.Graph()
+    loss = g.apply("SoftmaxCrossEntropyLoss", g.input("x", (3, 4)), g.input("t", (3,), np.int64), ignore_index=-100)
+    planned = g.compile(engine=engine(), y=loss)
+    planned.save(tmp_path / "n.pack")
+    net, feeds = loaded(tmp_path / "n.pack"), {"x": random(3, 4), "t": np.array([3, -100, 0])}
+    assert net.run(feeds)["y"] == planned.run(feeds)["y"]
+    with pytest.raises(InvalidArguments, match=r"t\[1\] is 4, axis 1 of src has 4: use 0 to 3, or -100"):
+        net.run({**feeds, "t": np.array([3, 4, -100])})
+
+
+@pytest.mark.isa("avx2")
 def test_numbers_without_a_sign_are_no_indices(tmp_path: Path) -> None:
     g = dnn.Graph()
     x = g.input("x", (3,), np.uint32)

@@ -73,6 +73,55 @@ def test_what_is_no_step(options: dict[str, Any], x: Any, message: str) -> None:
     assert step.steps == 0
 
 
+def classifier(op: str, how: str = "", **attributes: Any) -> Any:
+    """A step on 2 labels of 3 classes, each of them once or twice."""
+    g = dnn.Graph("labels", seed=0)
+    scores, t = g.input("x", (2, 4)) @ g.parameter("w", (4, 3)), g.input("t", (2,), np.int64)
+    scores = scores if op != "NegativeLogLikelihoodLoss" else g.apply("LogSoftmax", scores, axis=1)
+    if how == "smoothed":
+        return g.train(dnn.losses.cross_entropy(scores, t, smoothing=0.1), optim.AdamW(0.1), engine=engine())
+    if how == "moved":
+        scores, t = g.apply("Concat", scores, scores, axis=0), g.apply("Concat", t, t, axis=0)
+    return g.train(g.apply(op, scores, t, **attributes), optim.AdamW(0.1), engine=engine())
+
+
+LABELS = [
+    ("SoftmaxCrossEntropyLoss", "", {}),
+    ("SoftmaxCrossEntropyLoss", "smoothed", {}),
+    ("SoftmaxCrossEntropyLoss", "moved", {"ignore_index": 255}),
+    ("NegativeLogLikelihoodLoss", "", {"ignore_index": -100}),
+    ("NegativeLogLikelihoodLoss", "", {"ignore_index": 1, "reduction": "sum"}),
+]
+
+
+@pytest.mark.parametrize("label", [3, -1, -(1 << 40)])
+@pytest.mark.parametrize(("op", "how", "attributes"), LABELS)
+def test_a_label_that_is_no_class(op: str, how: str, attributes: dict[str, Any], label: int) -> None:
+    """Refused before anything is written, in a whole step and in its first half; what is ignored is taken."""
+    step = classifier(op, how, **attributes)
+    ignored = attributes.get("ignore_index", 0)
+    for _ in range(2):  # planned, and as it comes again
+        assert np.isfinite(step(x=ONES, t=np.array([2, ignored])))
+        before = {name: array.tobytes() for name, array in step.state_dict().items()}
+        for call in (step, step.gradients):
+            with pytest.raises(dnn.InvalidArguments, match=rf"\[1\] is {label}, .*: use (0 to 2|-16777216 to)"):
+                call(x=ONES, t=np.array([2, label]))
+        assert {name: array.tobytes() for name, array in step.state_dict().items()} == before
+
+
+def test_a_bound_step_takes_an_ignored_label() -> None:
+    """One native call, as without; the bound arrays are looked at before each step."""
+    step = classifier("SoftmaxCrossEntropyLoss", ignore_index=-100)
+    t = np.array([2, -100])
+    take = step.bind(x=ONES, t=t)
+    assert step.is_native
+    assert np.isfinite(take())
+    t[1] = -99
+    with pytest.raises(dnn.InvalidArguments, match="use 0 to 2, or -100, which is ignored"):
+        take()
+    assert step.steps == 1
+
+
 def test_a_batch_of_two_is_normalised() -> None:
     assert np.isfinite(step_of(normalised)(x=ONES))
 

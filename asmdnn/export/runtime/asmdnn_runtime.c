@@ -33,7 +33,7 @@ enum { F32, F64, S8, U8, S16, U16, S32, U32, S64, U64, BOOL };  /* others are on
 typedef struct { const char *name; int64_t leaf, subleaf, reg, bit, state; } feature;
 typedef struct { const char *name; int64_t type, elements, bytes, unit, is_output, in_place; } tensor;
 /* What kernels read and write: a tensor of the caller's, or, where room >= 0, elements as f32 in the scratch. */
-typedef struct { const char *name; int64_t tensor, room, elements, least, limit, is_made; } buffer;
+typedef struct { const char *name; int64_t tensor, room, elements, least, limit, ignored, is_made; } buffer;
 /* Where an output comes from, if kernels do not write it: a buffer, an input, or constant data. */
 typedef struct { int64_t output, buffer, input; const void *data; } result;
 typedef struct { int64_t slot, offset; } place;  /* a word of the context that points into a buffer, how far in */
@@ -334,9 +334,13 @@ static const char *check_tensors(const asmdnn_network *n, char *const *given) {
     X(U32, uint32_t, int64_t) X(S64, int64_t, int64_t) X(U64, uint64_t, uint64_t)
 #define ALL for (int64_t i = 0; i < count; i++)
 
+static int is_outside(const buffer *b, int64_t value) {
+    return (value < b->least || value >= b->limit) && value != b->ignored;
+}
+
 static int64_t first_outside(const buffer *b, const void *data, int64_t type, int64_t count, int64_t *value) {
 #define CASE(TYPE, T, MIDDLE) \
-    case TYPE: ALL if ((*value = (int64_t)((const T *)data)[i]) < b->least || *value >= b->limit) return i; break;
+    case TYPE: ALL if (is_outside(b, *value = (int64_t)((const T *)data)[i])) return i; break;
     switch (type) { TYPES(CASE) }
 #undef CASE
     return -1;

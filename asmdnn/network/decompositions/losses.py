@@ -1,10 +1,11 @@
 """Losses of classifiers: the element that a target chooses is the only one that a comparison leaves in a sum.
 
-A target that is no class and not ignored makes its loss NaN.
+A target that is no class and not ignored is refused before a call, as indices are.
 """
 
 import numpy as np
 
+from asmdnn.network.decompositions.looked_at import labels
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 
@@ -16,7 +17,7 @@ def likelihood_loss(w: Decomposer, node: Node, x: str, target: str, weight: str 
     dims, ignored = w.shape(x), node.get("ignore_index")
     if 0 in dims or dims[1] > MOST_CLASSES:
         return None
-    chosen = w.lifted(w.number(target), 1)
+    chosen = w.lifted(labels(w, target, dims[1], ignored), 1)
     along = [-1 if i == 1 else 1 for i in range(len(dims))]
     classes = np.arange(dims[1])
     number = w.constant(classes.reshape(along))
@@ -24,11 +25,6 @@ def likelihood_loss(w: Decomposer, node: Node, x: str, target: str, weight: str 
     used = w.constant(np.reshape(classes != ignored, along))
     each = used if weight == NOTHING else w.mul(w.reshaped(weight, *(dims[1] if n < 0 else n for n in along)), used)
     loss = w("Neg", total(w, hit, w.mul(x, each)))
-    count = total(w, hit, w.expanded(w.constant(1.0), *dims))
-    known = w("Greater", count, w.constant(0.0))
-    flat = w.reshaped(chosen, *w.shape(target))
-    fault = np.nan if ignored is None else w.where(w("Equal", flat, w.constant(ignored)), 0.0, np.nan)
-    loss = w.where(known, loss, fault)
     kind = node.get("reduction", "mean")
     if kind == "none":
         return (loss,)

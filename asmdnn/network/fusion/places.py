@@ -56,7 +56,7 @@ class PlaceOperators(KnownIntegers):
         """Of a caller's, checked before a run; of those that kernels make, looked at after it if they may be wrong."""
         (x,), (result,) = node.inputs, node.outputs
         size, shape = node.get("limit"), self.values[x].shape
-        limit = Limit(size, node.get("axis"), node.get("least", -size))
+        limit = Limit(size, node.get("axis"), node.get("least", -size), node.get("ignored"))
         if x in self.source.inputs:
             name = self.made(f"{result}, given", shape)
             self.nodes.append(Node("Number", (x,), (name,), {"limit": limit}, "", OWN))
@@ -74,7 +74,8 @@ class PlaceOperators(KnownIntegers):
                 self.nodes.append(Node("LookedAt", (known.name, integers), (name,), {"limit": limit}, "", OWN))
         if limit.least < 0:
             name = self.from_the_start(node, name, shape)
-        self.learn(result, Known(name, IntegerBounds(max(0, limit.least), size - 1)))
+        ends = (max(0, limit.least), size - 1, *(() if limit.ignored is None else (limit.ignored,)))
+        self.learn(result, Known(name, IntegerBounds(min(ends), max(ends))))
         return True
 
     def from_the_start(self, node: Node, name: str, shape: tuple[int, ...]) -> str:

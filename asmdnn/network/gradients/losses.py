@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from asmdnn.network.decompositions.looked_at import labels
 from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import NOTHING, Node
@@ -14,7 +15,7 @@ def chosen(w: GradientWords, node: Node, d: str) -> tuple[str, str]:
     ndim = len(dims)
     classes = np.arange(dims[1])
     along = [-1 if i == 1 else 1 for i in range(ndim)]
-    place = w.expanded(w.lifted(w.number(target), 1), *dims)
+    place = w.expanded(w.lifted(labels(w, target, dims[1], ignored), 1), *dims)
     hit = w("Equal", place, w.constant(np.broadcast_to(classes.reshape(along), (1, *dims[1:]))))
     weighs = w.constant(np.reshape(classes != ignored, along))
     if more and more[0] != NOTHING:

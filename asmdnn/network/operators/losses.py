@@ -8,10 +8,14 @@ from asmdnn.network.operators.definition import Operator, Type, Value
 
 
 def likelihood_loss(node: Node, x: Array, target: Array, weight: Array | None = None) -> Array:
-    """-x[n, target] weight[target], of all places that are not ignored; their sum, their weighted mean, or each."""
+    """-x[n, target] weight[target], of all places that are not ignored; their sum, their weighted mean, or each.
+
+    Raises ValueError for a target that is no class."""
     ignored = node.get("ignore_index")
     is_used = np.ones(target.shape, bool) if ignored is None else target != ignored
     chosen = np.where(is_used, target, 0)
+    if chosen.size and not 0 <= chosen.min() <= chosen.max() < x.shape[1]:
+        raise ValueError(f"targets are from {chosen.min()} to {chosen.max()}, of {x.shape[1]} classes")
     own = (np.ones(x.shape[1], x.dtype) if weight is None else weight)[chosen] * is_used
     loss = -np.take_along_axis(x, chosen[:, None], 1)[:, 0] * own
     kind = node.get("reduction", "mean")

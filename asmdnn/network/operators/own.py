@@ -44,13 +44,15 @@ def scatter_rows(node: Node, x: Array, indices: Array, updates: Array) -> Array:
 
 
 def counted_from_the_start(node: Node, x: Array) -> Array:
-    """Indices along an axis of `limit` elements, from `least` on.  Raises ValueError for one out of range."""
-    limit = node.get("limit")
+    """Indices along an axis of `limit` elements, from `least` on.  Raises ValueError for one out of range, but for
+    those that are `ignored`."""
+    limit, least = node.get("limit"), node.get("least", -node.get("limit"))
     if node.get("axis") == COUNTED and x.max() >= limit:
         raise ValueError(too_many(f"places of {node.get('of')}", int(x.max()), limit - 1))
-    if x.size and not node.get("least", -limit) <= x.min() <= x.max() < limit:
-        raise ValueError(f"indices from {x.min()} to {x.max()} of {limit} elements along axis {node.get('axis')}")
-    return np.asarray(np.where(x < 0, x + limit, x))
+    used = x if node.get("ignored") is None else x[x != node.get("ignored")]
+    if used.size and not least <= used.min() <= used.max() < limit:
+        raise ValueError(f"indices from {used.min()} to {used.max()} of {limit} elements along axis {node.get('axis')}")
+    return np.asarray(np.where(x < 0, x + limit, x) if least < 0 else x)
 
 
 def integer_types(node: Node, x: Value) -> list[Type]:

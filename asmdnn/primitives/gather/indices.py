@@ -65,17 +65,25 @@ def check_memories(desc: ByIndex, memories: Mapping[str, Memory]) -> None:
     check_indices("indices", memory.view() if plain else memory.numpy(), desc.limit, desc.axis)
 
 
-def check_indices(name: str, indices: npt.NDArray[Any], limit: int, axis: int, least: int | None = None) -> None:
+def check_indices(
+    name: str, indices: npt.NDArray[Any], limit: int, axis: int, least: int | None = None, ignored: int | None = None
+) -> None:
     """Raise InvalidArguments unless all are from `least`, or else -limit, to limit - 1, which NaN of a kernel is not.
 
-    axis: below 0 if they choose nothing.
+    axis: below 0 if they choose nothing; ignored: what they may be besides.
     """
     least = -limit if least is None else least
     if not indices.size or (np.minimum.reduce(indices, None) >= least and np.maximum.reduce(indices, None) < limit):
         return
-    place = np.argwhere(~((indices >= least) & (indices < limit)))[0].tolist()
+    is_wrong = ~((indices >= least) & (indices < limit))
+    if ignored is not None:
+        is_wrong &= indices != ignored
+        if not is_wrong.any():
+            return
+    place = np.argwhere(is_wrong)[0].tolist()
     value = indices[tuple(place)]
     found = int(value) if np.isfinite(value) else value
     bits = f"which is read as an integer of {limit.bit_length()} bits"
     reason = f"axis {axis} of src has {limit}" if axis >= 0 else bits
-    raise InvalidArguments(f"{name}{place} is {found}, {reason}: use {least} to {limit - 1}")
+    besides = "" if ignored is None else f", or {ignored}, which is ignored"
+    raise InvalidArguments(f"{name}{place} is {found}, {reason}: use {least} to {limit - 1}{besides}")
