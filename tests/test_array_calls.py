@@ -1,6 +1,7 @@
 """Array functions: what a second call must still check, destinations of every kind, packed weights, junk."""
 
 import ctypes
+import inspect
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -25,6 +26,7 @@ def integers(*dims: int) -> np.ndarray:
 
 A, B, X, W = integers(4, 6), integers(6, 5), integers(2, 20, 9, 8), integers(24, 20, 3, 3)
 PRODUCT = A @ B
+FLOATS = {("resize", "factor"), ("resize_gradient", "factor")}  # of any kind, given as integers
 
 
 def c_array(array: np.ndarray) -> Any:
@@ -279,3 +281,27 @@ def test_arrays_that_are_not_aligned_are_named(name: str) -> None:
 def test_what_is_not_aligned_is_named(call: Callable[[], object], name: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=f"^{name}{NOT_ALIGNED}"):
         call()
+
+
+def whole_numbers() -> list[tuple[str, str]]:
+    """Functions and those of their arguments that are integers or flags."""
+    found = []
+    for name, arguments in every_call().items():
+        parameters = inspect.signature(getattr(ops, name)).parameters
+        given = {key: one.default for key, one in parameters.items()} | arguments
+        found += [(name, key) for key, value in given.items() if type(value) in (int, bool)]
+    return [each for each in found if each not in FLOATS]
+
+
+@pytest.mark.parametrize(("name", "argument"), whole_numbers())
+def test_numbers_that_equal_an_integer_are_none(name: str, argument: str) -> None:
+    """Also after a call with the integer, whose key they equal."""
+    function = getattr(ops, name)
+    default = inspect.signature(function).parameters[argument].default
+    given = {argument: default} | every_call()[name]
+    function(**given)
+    value = given[argument]
+    equal = [int(value), float(value)] if type(value) is bool else [float(value), *[bool(value)] * (value in (0, 1))]
+    for one in equal:
+        with pytest.raises(dnn.InvalidArguments, match=argument):
+            function(**{**given, argument: one})

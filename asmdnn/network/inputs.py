@@ -42,8 +42,9 @@ def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"{name} must be an array, not {shown(given)}") from None
     if array.shape != shape or array.dtype != dtype:
+        order = "" if array.dtype.isnative else " in the other byte order"
         raise InvalidArguments(
-            f"{name} is {array.dtype.name}{list(array.shape)}, the network takes {dtype.name}{list(shape)}: "
+            f"{name} is {array.dtype.name}{list(array.shape)}{order}, the network takes {dtype.name}{list(shape)}: "
             "convert it, or load the model for other shapes"
         )
     return array

@@ -119,6 +119,17 @@ def integers(name: str, value: int | Sequence[int]) -> tuple[int, ...]:
     raise InvalidArguments(f"{name} must be integers, not {shown(value)}")
 
 
+def integer(name: str, value: Any) -> int:
+    """One integer, for the key of a call: in it True and 1.0 would be one that another call has had checked."""
+    if type(value) is int:
+        return value
+    try:
+        (number,) = integers(name, value)
+    except (ValueError, InvalidArguments):  # several, or none that is an integer
+        raise InvalidArguments(f"{name} must be an integer, not {shown(value)}") from None
+    return number
+
+
 def packed_or_plain(name: str, value: Any) -> tuple[AnyArray, object]:
     """The storage of weights, and what a call depends on: the format of packed ones, else shape and strides."""
     if type(value) is Memory:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import SameDims, apply
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, integer
 from asmdnn.ops.gradients import Descs, floats, gradient
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
@@ -122,6 +122,7 @@ def group_norm(
 
     groups: how many, 1 to c; c of them are instance normalization.
     """
+    groups = integer("groups", groups)
     return apply(
         ("group_norm", groups, epsilon),
         {"src": ("x", x), "scale": ("scale", scale), "shift": ("shift", shift)},
@@ -156,6 +157,7 @@ def lrn(
     The window is of `size` channels, of which n is the number; with "lrn_within_channel" of so many positions along
     each spatial axis.  As torch's local_response_norm for an odd size, as ONNX's LRN for any.
     """
+    size = integer("size", size)
     return apply(
         ("lrn", size, alpha, beta, k, alg),
         {"src": ("x", x)},
@@ -184,7 +186,7 @@ def lrn_gradient(
     Of arrays (n, c, ..) with the same dims, of f32, bf16 or f16; the result has dy's type.
     Raises InvalidArguments, Unimplemented.
     """
-    src, numbers = floats("x", x), (size, alpha, beta, k)
+    src, numbers = floats("x", x), (integer("size", size), alpha, beta, k)
 
     def describe(descs: Descs) -> LRNBackward:
         return LRNBackward(alg, descs["src"], descs["diff_dst"], descs["diff_src"], *numbers)

@@ -11,7 +11,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, apply
-from asmdnn.ops.arguments import AnyArray, integers, output
+from asmdnn.ops.arguments import AnyArray, integer, output
 from asmdnn.ops.typed import kind_of, named, numpy_type, typed
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
@@ -31,7 +31,7 @@ def topk(
     Raises InvalidArguments, Unimplemented.
     """
     check_flag("largest", largest)
-    array = typed("x", x)
+    array, axis = typed("x", x), integer("axis", axis)
     dims = dims_of(array, axis, k)
     if out is not None and not (isinstance(out, Sequence) and len(out) == 2):
         raise InvalidArguments(f"out must be two arrays, for values and indices, not {shown(out)}")
@@ -103,7 +103,8 @@ def where(
     alg: Literal["max", "min"], x: Any, axis: int, keepdims: bool, select_last: bool, out: Any, engine: Engine | None
 ) -> Indices:
     check_flag("keepdims", keepdims)
-    array = typed("x", x)
+    check_flag("select_last_index", select_last)
+    array, axis = typed("x", x), integer("axis", axis)
     found = best(
         alg=alg,
         x=array,
@@ -118,20 +119,12 @@ def where(
 
 def dims_of(x: AnyArray, axis: int, k: int) -> tuple[int, ...]:
     """Of a result.  Raises InvalidArguments."""
-    ((axis,), (k,)) = (one("axis", axis), one("k", k))
+    k = integer("k", k)
     if not -x.ndim <= axis < x.ndim:
         raise InvalidArguments(f"axis is {shown(axis)}, x has {x.ndim} dims: use {-x.ndim} to {x.ndim - 1}")
     if not 1 <= k <= x.shape[axis]:
         raise InvalidArguments(f"k is {shown(k)}, x has {x.shape[axis]} elements along axis {axis}: use 1 to that")
     return tuple(k if dim == axis % x.ndim else n for dim, n in enumerate(x.shape))
-
-
-def one(name: str, value: int) -> tuple[int]:
-    try:
-        (number,) = integers(name, value)
-    except ValueError:  # several, or none that is an integer
-        raise InvalidArguments(f"{name} must be an integer, not {shown(value)}") from None
-    return (number,)
 
 
 def best(

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.ops.applied import SameDims, apply
-from asmdnn.ops.arguments import AnyArray, integers
+from asmdnn.ops.arguments import AnyArray, integer, integers
 from asmdnn.ops.typed import fractions, typed, typed_output
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
@@ -68,6 +68,9 @@ def cumsum(
     exclusive: without the element itself.  reverse: from each element to the last one.  out: memory of x's dims; x
     itself, for a dense x and inclusive sums.  Raises InvalidArguments, Unimplemented.
     """
+    axis = integer("axis", axis)
+    check_flag("exclusive", exclusive)
+    check_flag("reverse", reverse)
     return apply(
         ("cumsum", axis, exclusive, reverse),
         {"src": ("x", x)},

@@ -4,7 +4,7 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, integer
 from asmdnn.ops.gradients import Descs, floats, gradient, gradients
 from asmdnn.primitives.channel_gradients.description import GroupNormBackward
 from asmdnn.primitives.core.engine import Engine
@@ -32,7 +32,7 @@ def log_softmax_gradient(dy: Any, y: Any, axis: int = -1, *, out: Any = None, en
 
 
 def of_softmax(alg: SoftmaxAlgorithm, dy: Any, y: Any, axis: int, out: Any, engine: Engine | None) -> AnyArray:
-    dst = floats("y", y)
+    dst, axis = floats("y", y), integer("axis", axis)
 
     def describe(descs: Descs) -> SoftmaxBackward:
         return SoftmaxBackward(alg, descs["dst"], descs["diff_dst"], descs["diff_src"], axis)

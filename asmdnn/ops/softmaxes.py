@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import Ending, SameDims, apply, mask_of_scores
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, integer
 from asmdnn.ops.typed import fractions, typed
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
@@ -48,7 +48,7 @@ def log_softmax(
 
 
 def _softmax(alg: SoftmaxAlgorithm, x: Any, axis: int, mask: Any, scale: float, ending: Ending) -> AnyArray:
-    array = typed("x", x)
+    array, axis = typed("x", x), integer("axis", axis)
     post_ops, out, engine, dtype = ending
     inputs = {"src": ("x", array), "mask": ("mask", mask_of_scores(mask, array.ndim))}
     return apply(

@@ -95,6 +95,7 @@ def test_what_lies_otherwise_is_taken_or_refused_as_before(x: Any) -> None:
         ({"y": X}, "feeds must be arrays for x, not y"),
         ([X], "feeds must be arrays for x, not"),
         ({"x": X[:2]}, r"x is float32\[2, 40\], the network takes float32\[3, 40\]"),
+        ({"x": X.astype(">f4")}, r"x is float32\[3, 40\] in the other byte order, .*: convert it"),
         ({"x": X.astype(np.float64)}, r"x is float64\[3, 40\], the network takes float32\[3, 40\]"),
     ],
 )
