@@ -17,6 +17,7 @@ WAYS = {  # by the domain of operators that are not known: the nearest way
     "com.microsoft.nchwc": "it is made for one CPU: optimise the model with ORT_ENABLE_EXTENDED, or not at all",
     ML: "export what comes before it alone, or with other operators",
 }
+OTHER_WAY = "export the model with other operators, or in parts before and after it"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def sentence_of_unknown(node: Node, body: Body) -> str:
         named = ", ".join(f"{op} {count} times" for op, count in counts.most_common(MOST_NAMED))
         more = f", and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
         text += f"; of {sum(1 for _ in nodes_of(body))} nodes such are {named}{more}"
-    return text + (f": {WAYS[node.domain]}" if node.domain in WAYS else "")
+    return f"{text}: {WAYS.get(node.domain, OTHER_WAY)}"
 
 
 def uses_of_unknown(body: Body) -> list[OperatorUse]:

@@ -7,9 +7,11 @@ not depend on who runs it, so results are bitwise equal for every thread count.
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
+from typing import NoReturn
 
 import numpy as np
 
+from asmdnn.errors import InvalidArguments
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
@@ -46,6 +48,10 @@ class Plan:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         for array in self.constants.values():
             array.setflags(write=False)
+
+    def __reduce__(self) -> NoReturn:
+        """Of this process.  Raises InvalidArguments."""
+        raise InvalidArguments("a Plan has no pickle: pickle the description that it is of, and plan it again")
 
     @once
     def specs(self) -> tuple[KernelSpec, ...]:

@@ -3,7 +3,9 @@
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
+from typing import NoReturn
 
+from asmdnn.errors import InvalidArguments
 from asmdnn.generators.context import CONTEXT_WORDS, Context
 from asmdnn.jit.kernels import CacheCounts, LoadedKernel
 from asmdnn.jit.native import ffi
@@ -144,6 +146,10 @@ class NativeCall:
         runtime = openmp() if program.parts > 1 else None
         self._parallel = runtime.parallel if runtime else None
         self.is_plain = self._parallel is None and not self._scratch_bytes
+
+    def __reduce__(self) -> NoReturn:
+        """It has addresses of this process.  Raises InvalidArguments."""
+        raise InvalidArguments("a bound call has no pickle: bind it again where it is needed")
 
     def bind(self, addresses: Sequence[int], keep: object) -> None:
         """As `place`; `keep` is held as long as the call."""

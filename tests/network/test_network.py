@@ -259,7 +259,7 @@ def test_inputs_that_do_not_fit() -> None:
 @pytest.mark.parametrize(
     ("nodes", "what"),
     [
-        ([wire.node("Mystery", ["x"], ["y"])], "Mystery 'y' is an operator that is not known"),
+        ([wire.node("Mystery", ["x"], ["y"])], "Mystery 'y' is an operator that is not known: export the model"),
         ([wire.node("MatMul", ["x", "x"], ["y"], "m")], r"MatMul 'm' cannot be computed of .*float32\[4, 8\]"),
         ([wire.node("Softmax", [], ["y"])], "Softmax 'y' has 0 inputs, and Softmax takes 1 in operator set 17"),
         ([wire.node("Transpose", ["x"], ["y"], perm=[0, 0])], "no order"),

@@ -1,7 +1,7 @@
 """Primitive descriptors: a description with the plan of the implementation that takes it."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Final, NoReturn
 
 from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -22,6 +22,10 @@ from asmdnn.primitives.core.reports import introduce, report_choice, report_refu
 from asmdnn.primitives.core.tuned import Choice
 from asmdnn.types import u8
 
+WAYS_ELSEWHERE: Final = (
+    "pickle its desc, attr and engine, and describe it again where it is needed, or write a pack with write_pack"
+)
+
 
 class PrimitiveDesc:
     """A description and its plan: formats resolved, kernels and schedule known, nothing generated.
@@ -41,6 +45,18 @@ class PrimitiveDesc:
     ) -> None:
         self.desc, self.attr, self.engine, self.plan, self.refusals = desc, attr, engine, plan, refusals
         self.choice = choice  # of `asmdnn tune`, if it stored the plan
+
+    def __reduce__(self) -> NoReturn:
+        """Of this process: what it is made of has a pickle.  Raises InvalidArguments."""
+        raise InvalidArguments(f"a {type(self).__name__} has no pickle: {WAYS_ELSEWHERE}")
+
+    def __copy__(self) -> "PrimitiveDesc":
+        """Itself, as nothing changes it."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "PrimitiveDesc":
+        """As copy."""
+        return self
 
     @property
     def implementation(self) -> str:

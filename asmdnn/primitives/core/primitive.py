@@ -14,7 +14,7 @@ from asmdnn.notebook import html_of
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import ALIGNMENT_BYTES
 from asmdnn.primitives.core.checking import checked, is_checking
-from asmdnn.primitives.core.descriptor import PrimitiveDesc
+from asmdnn.primitives.core.descriptor import WAYS_ELSEWHERE, PrimitiveDesc
 from asmdnn.primitives.core.engine import Stream
 from asmdnn.primitives.core.registry import kind_of
 from asmdnn.primitives.core.reports import call_report, report_creation
@@ -52,6 +52,18 @@ class Primitive:
         self._defaults = pd.attr.data()
         self._guard = kind_of(pd.desc).guard
         self._is_plain = not (self._checks or self._report or self._takes_scratchpad or self._defaults)
+
+    def __reduce__(self) -> NoReturn:
+        """Its code is in the memory of this process.  Raises InvalidArguments."""
+        raise InvalidArguments(f"a {type(self).__name__} has no pickle: {WAYS_ELSEWHERE}")
+
+    def __copy__(self) -> "Primitive":
+        """Itself, as nothing changes it."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> "Primitive":
+        """As copy."""
+        return self
 
     def __repr__(self) -> str:
         """For example "<Primitive direct:avx2: convolution forward of ...; 4 kernels, 2 threads>"."""
