@@ -94,11 +94,11 @@ def slice(
     dims = [len(each) for each in ranges]
     if 0 in dims:
         return allocated(np.empty, dims, own_type(desc.dtype, x))
-    forward = [each if each.step > 0 else range(n) for each, n in zip(ranges, desc.dims, strict=True)]
+    forward = [each if each.step > 0 else each[::-1] for each in ranges]
     offset = sum(each.start * stride for each, stride in zip(forward, desc.strides, strict=True))
     strides = [each.step * stride for each, stride in zip(forward, desc.strides, strict=True)]
     part = MemoryDesc([len(each) for each in forward], desc.dtype, strides=strides, offset0=desc.offset0 + offset)
-    backward = {axis: each for axis, each in enumerate(ranges) if each.step < 0}
+    backward = {axis: range(len(each))[::-1] for axis, each in enumerate(ranges) if each.step < 0}
     if not backward:
         return copied(part, memory, engine, like=x)
     found = Memory(part, memory.array, padding_is_zero=True)

@@ -122,6 +122,8 @@ def dims_of(x: AnyArray, axis: int, k: int) -> tuple[int, ...]:
     k = integer("k", k)
     if not -x.ndim <= axis < x.ndim:
         raise InvalidArguments(f"axis is {shown(axis)}, x has {x.ndim} dims: use {-x.ndim} to {x.ndim - 1}")
+    if not x.shape[axis]:
+        raise InvalidArguments(f"x has no elements along axis {axis}, of which none is the best: give it some")
     if not 1 <= k <= x.shape[axis]:
         raise InvalidArguments(f"k is {shown(k)}, x has {x.shape[axis]} elements along axis {axis}: use 1 to that")
     return tuple(k if dim == axis % x.ndim else n for dim, n in enumerate(x.shape))

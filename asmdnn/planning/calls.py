@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.loops import DST, Loop, grid
-from asmdnn.planning.phase import Phase, View
+from asmdnn.planning.phase import MOST_CYCLES, Phase, View
 from asmdnn.planning.rounds import in_loops, without_barrier
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.records import dataclass
@@ -47,7 +48,7 @@ def phases_of(
             rest = (0,) * (len(arguments) - len(call.starts))
             record = np.array([(number, *call.starts, *rest)], np.int64)
             loops = [(loop.extent, loop.strides + rest) for loop in call.loops]
-            made = in_loops(kernels, arguments, record, np.array([call.cycles], np.int32), loops, tuning)
+            made = in_loops(kernels, arguments, record, cycles_of([call]), loops, tuning)
             found += without_barrier(made) if found else made
         return found
     counts = [call.count for call in calls]
@@ -57,8 +58,13 @@ def phases_of(
         rows[:, 0] = number
         rows[:, 1 : 1 + len(call.starts)] = grid(call.starts, call.loops)
         at += count
-    cycles = np.repeat(np.array([call.cycles for call in calls], np.int32), counts)
+    cycles = np.repeat(cycles_of(calls), counts)
     if along_dst:
         order = np.argsort(records[:, 1 + DST], kind="stable")
         records, cycles = np.ascontiguousarray(records[order]), cycles[order]
     return [Phase(kernels, arguments, records, cycles)]
+
+
+def cycles_of(calls: Sequence[Call]) -> npt.NDArray[np.int32]:
+    """What is expected of each: of a call that takes more than 2^31, as much as a phase can say."""
+    return np.array([min(call.cycles, MOST_CYCLES) for call in calls], np.int32)

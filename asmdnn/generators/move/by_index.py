@@ -10,6 +10,7 @@ from typing import Any
 
 from asmdnn.generators.move.rows import IN_FLIGHT, UNROLLED_BYTES
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import vector_of
 
 INDEX_BYTES = 4
@@ -54,7 +55,8 @@ class RowsByIndex:
 
     def all_rows(self, count: int) -> None:
         """So many indices, in their order."""
-        together = TOGETHER if self.row_bytes <= SHORT_BYTES else 1
+        is_near = TOGETHER * max(self.listed_step, self.index_step) <= MAX_OFFSET
+        together = TOGETHER if self.row_bytes <= SHORT_BYTES and is_near else 1
         turns, rest = divmod(count, together)
         if turns:
             with self.asm.repeated(turns, "turns left", "rows"):

@@ -10,6 +10,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.primitives.concat.concat import axis_of
 from asmdnn.primitives.shapes.tensors import check_descs
+from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.types import s32
 
 
@@ -45,6 +46,9 @@ def settle(desc: ByIndex, kind: str, tensors: tuple[str, ...], parts: str) -> No
     found = getattr(desc, parts).dims
     if found != wanted:
         raise InvalidArguments(f"{parts} has dims {found}, those of src and indices make it {wanted}")
+    if desc.limit > MAX_SIZE:
+        reason = f"indices of 32 bits choose from {MAX_SIZE} at most: take a part of it"
+        raise InvalidArguments(f"axis {desc.axis} of src has {desc.limit} elements, {reason}")
     if not desc.limit and indices.nelems():
         raise InvalidArguments(f"axis {desc.axis} of src has no elements, indices must have none either")
 

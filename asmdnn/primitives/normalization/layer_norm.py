@@ -22,7 +22,7 @@ from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.statistics import NormRequest, ways_by_statistics
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
-from asmdnn.primitives.shapes.nests import Calls, Nest, as_row_of, nest_of, row_calls, with_last, without_last
+from asmdnn.primitives.shapes.nests import Calls, Nest, as_row_of, nest_of, row_calls, widest, with_last, without_last
 from asmdnn.types import FLOAT_NAMES, f32
 
 SRC, DST = range(2)
@@ -108,7 +108,7 @@ class RowCalls:
 
     def calls(self, tensors: Mapping[str, MemoryDesc], nest: Nest) -> Calls[LayerNormSpec]:
         row = nest.row
-        rows_of_calls = row_calls(nest, row.extent, self.tuning.elementwise)
+        rows_of_calls = row_calls(nest, row.extent, self.tuning.elementwise, widest(tensors))
         return [(self.spec(tensors, row, rows), box, outer) for box, rows, outer in rows_of_calls]
 
     def spec(self, tensors: Mapping[str, MemoryDesc], row: Loop, rows: Loop) -> LayerNormSpec:

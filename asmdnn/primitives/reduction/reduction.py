@@ -112,7 +112,8 @@ class ReductionRequest:
     def planned(self, way: str, src: MemoryDesc) -> Plan:
         """The plan of src in a format that is read, between reorders of tensors that are passed otherwise."""
         own, source = dense_like(src, self.dst), self.source(src)
-        assert source is not None, "the format is read"
+        if source is None:
+            raise Refused(f"neighbours in src, {src}, are more than 2 GiB of f32 apart: reduce parts of it")
         engine, assembly = self.engine, Assembly(self.engine.tuning, self.engine.isa)
         add_reduction(assembly, self.desc, self.isa, source, prod(own.dims))
         inner = assembly.plan(f"{way}:{self.isa}", {"src": src, "dst": own}, ("dst",))

@@ -17,7 +17,17 @@ from asmdnn.primitives.elementwise.schedule import operands_along, phases_of
 from asmdnn.primitives.reduction.along_axis import LANES, ROWS
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
-from asmdnn.primitives.shapes.nests import Calls, Nest, check_copied, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.shapes.nests import (
+    Calls,
+    Nest,
+    check_copied,
+    lanes_in,
+    read_nest,
+    row_calls,
+    row_in,
+    widest,
+    with_last,
+)
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
@@ -120,7 +130,7 @@ def calls_of_rows(request: RowRequest, tensors: Mapping[str, MemoryDesc]) -> Cal
     axis = row_in(nest)
     return [
         (spec_of(request, tensors, isa, ROWS, axis, some), box, outer)
-        for box, some, outer in row_calls(nest, axis.extent, request.engine.tuning.elementwise)
+        for box, some, outer in row_calls(nest, axis.extent, request.engine.tuning.elementwise, widest(tensors))
     ]
 
 

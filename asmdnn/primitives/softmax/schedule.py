@@ -17,7 +17,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, types_of
 from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type
-from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
+from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, widest, with_last
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.records import dataclass
 from asmdnn.types import DATA_TYPES, DataType, f32
@@ -61,7 +61,7 @@ class SoftmaxRequest(AlongAxis[Spec]):
         axis = row_in(nest)
         calls: Calls[Spec] = []
         far = self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes and tensors["src"].dtype == f32
-        for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise):
+        for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise, widest(tensors)):
             calls.append((SoftmaxSpec(**self.fields(tensors, axis, some), prefetches=far), box, outer))
         return calls
 

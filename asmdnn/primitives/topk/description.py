@@ -50,7 +50,10 @@ class TopKForward:
         k = self.k if self.dst.ndims == self.src.ndims else 0
         if self.dst.dims != (*self.src.dims[:axis], k, *self.src.dims[axis + 1 :]):
             raise InvalidArguments(f"dst has dims {self.dst.dims}, only axis {axis} may differ: {self.src.dims}")
-        if not 1 <= k <= size <= MAX_SIZE:
+        if not 1 <= size <= MAX_SIZE:
+            reason = f"use 1 to {MAX_SIZE}, which indices of 32 bits count"
+            raise InvalidArguments(f"axis {axis} of src has {size} elements: {reason}")
+        if not 1 <= k <= size:
             raise InvalidArguments(f"k is {k}, src has {size} elements along axis {axis}: use 1 to {size}")
         if self.select_last and k > 1:
             raise InvalidArguments(f"TopKForward.select_last is of one result, k is {k}: leave it out")

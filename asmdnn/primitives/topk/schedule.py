@@ -33,6 +33,7 @@ from asmdnn.primitives.shapes.nests import (
     Calls,
     Nest,
     check_copied,
+    check_row,
     is_dense,
     read_nest,
     row_calls,
@@ -133,6 +134,7 @@ class TopKRequest(AlongAxis[TopKSpec]):
         desc, nest = self.desc, self.nest(tensors)
         if not self.is_dense(tensors):
             raise Refused("elements along the axis do not lie side by side")
+        check_row(desc.src.dims[desc.axis])
         sizes = sizes_of(desc.src.dims[desc.axis], desc.k)
         spec = SortedTopKSpec(
             isa=self.isa,
