@@ -16,6 +16,7 @@ from asmdnn.jit.tuned_folder import tuned_directory
 if TYPE_CHECKING:
     from asmdnn.primitives.core.tuned import Choice
 
+LEAST_BYTES = 1 << 20  # of a size without a unit, other than 0: 64 lacks its M
 USAGE = """asmdnn cache list [--json]  name, size and time since the last use of every kernel and network, and
                             what asmdnn tune has kept; --json: one JSON object, sizes in bytes, times in seconds
 asmdnn cache prune [SIZE]   remove those that were not used for longest until SIZE is left, such as 64M;
@@ -27,7 +28,7 @@ The directory is ASMDNN_CACHE_DIR, else XDG_CACHE_HOME/asmdnn, else ~/.cache/asm
 
 def run(arguments: Sequence[str]) -> int:
     """`list`, `prune` or `clear`.  Raises InvalidArguments for other words."""
-    if list(arguments) in (["-h"], ["--help"]):
+    if any(word in ("-h", "--help") for word in arguments):
         show_help(USAGE)
         return 0
     if list(arguments) == ["list", "--json"]:
@@ -48,12 +49,20 @@ def run(arguments: Sequence[str]) -> int:
         rates = " and the measured rates" * forget()
         print(f"{store.clear()} kernels and networks{plans}{row}{rates} removed from {store.directory}")
     elif command == "prune":
-        files, size = store.prune(parse_size("SIZE", sizes[0]) if sizes else size_limit())
+        files, size = store.prune(size_said(sizes[0]) if sizes else size_limit())
         plans = _plans(_forget_stale())
         print(f"{files} kernels and networks{plans}, {size / 1024:.1f} KiB removed from {store.directory}")
     else:
         _list(store)
     return 0
+
+
+def size_said(text: str) -> int:
+    """Bytes.  Raises InvalidArguments for what is no size, and for a number that lacks its unit."""
+    size = parse_size("SIZE", text)
+    if text.strip().isdecimal() and 0 < size < LEAST_BYTES:
+        raise InvalidArguments(f"cache: SIZE={text} has no unit and would leave {size} bytes: say {size}M, or {size}B")
+    return size
 
 
 def _list(store: DiskStore) -> None:

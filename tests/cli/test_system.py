@@ -158,6 +158,30 @@ def test_cache_list_and_clear(capsys: pytest.CaptureFixture[str], cache_director
     assert rows(capsys) == [f"0 kernels, 0.0 KiB in {cache_directory}"]
 
 
+@pytest.mark.parametrize("size", ["64", " 1048575", "1"])
+def test_prune_refuses_a_size_without_its_unit(
+    size: str, capsys: pytest.CaptureFixture[str], cache_directory: Path
+) -> None:
+    """It would remove nearly everything; 0, and a size with a unit, are meant."""
+    DiskStore(cache_directory).put("a" * 64, "conv_one__avx2", b"\xc3")
+    assert main(["cache", "prune", size]) == 2
+    assert f"SIZE={size.strip()}" in (said := capsys.readouterr().err.replace("= ", "="))
+    assert f"say {size.strip()}M, or {size.strip()}B" in said
+    assert len(DiskStore(cache_directory).list()) == 1
+    assert main(["cache", "prune", "1048576"]) == 0
+    assert len(DiskStore(cache_directory).list()) == 1
+    assert main(["cache", "prune", "1B"]) == 0
+    assert not DiskStore(cache_directory).list()
+
+
+@pytest.mark.parametrize("words", [["prune", "--help"], ["list", "-h"], ["--help", "list"]])
+def test_help_of_a_word_of_cache(words: list[str], capsys: pytest.CaptureFixture[str], cache_directory: Path) -> None:
+    DiskStore(cache_directory).put("a" * 64, "conv_one__avx2", b"\xc3")
+    assert main(["cache", *words]) == 0
+    assert capsys.readouterr().out.startswith("asmdnn cache list")
+    assert len(DiskStore(cache_directory).list()) == 1
+
+
 def test_info_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(info, "cpu_brand", lambda: "A CPU")
     assert main(["info", "--json"]) == 0

@@ -318,7 +318,7 @@ def test_the_command_knows_them(directory: Path, capsys: pytest.CaptureFixture[s
     assert listed.count("'small': 3 nodes, 2 primitives") == 2
     assert "0 kernels and 2 networks, " in listed
     _, new = files(directory)
-    assert main(["cache", "prune", str(new.stat().st_size)]) == 0
+    assert main(["cache", "prune", f"{new.stat().st_size}B"]) == 0
     assert capsys.readouterr().out.startswith("1 kernels and networks, ")
     assert files(directory) == [new]
     assert main(["cache", "clear"]) == 0
