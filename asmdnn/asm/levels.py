@@ -7,7 +7,7 @@ from typing import Final
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.code import Code
 from asmdnn.isa.cpu import EXTENSIONS, cpu_extensions, cpu_features
-from asmdnn.isa.levels import Isa, isa_of
+from asmdnn.isa.levels import LEVELS, Isa, isa_of
 from asmdnn.records import dataclass
 
 # Every CPU of the lowest level has these; they are no level's own, since no kernel uses them.
@@ -63,9 +63,18 @@ def check_features(name: str, level: FunctionLevel, code: Code) -> None:
         missing = sorted(fact.features - level.isa.features) if fact else []
         if missing:
             what = f"{line.text} ({line.source}) of {name!r} needs {', '.join(missing)}"
-            if missing[0] not in EXTENSIONS:
+            asked = level_with(level, missing)
+            if not asked:
                 raise InvalidArguments(f"{what}, which no function can ask for: they have {', '.join(EXTENSIONS)}.")
-            raise InvalidArguments(f'{what}, which {level.name} lacks: ask for it, isa="{level.name}+{missing[0]}".')
+            raise InvalidArguments(f'{what}, which {level.name} lacks: ask for it, isa="{asked}".')
+
+
+def level_with(level: FunctionLevel, missing: Sequence[str]) -> str:
+    """The text of the lowest level that has these features, too; "" if there is none."""
+    own = isa_of(level.base).features | set(missing).difference(EXTENSIONS)
+    base = next((each.name for each in LEVELS if own <= each.features), "")
+    extra = [*level.name.split("+")[1:], *(name for name in missing if name in EXTENSIONS)]
+    return "+".join((base, *extra)) if base else ""
 
 
 def best_of(levels: Sequence[FunctionLevel]) -> FunctionLevel | None:

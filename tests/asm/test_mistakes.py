@@ -8,10 +8,11 @@ import pytest
 
 from asmdnn import asm
 from asmdnn.asm import mem
+from asmdnn.asm.levels import level_of, level_with
 from asmdnn.asm.prototype import parse_prototype
 from asmdnn.errors import AsmdnnError, InvalidArguments
 
-RAX, R12 = asm.register("r64", 0), asm.register("r64", 12)
+RAX, R12, ZMM = asm.register("r64", 0), asm.register("r64", 12), asm.register("zmm", 1)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def unbound(f: Any) -> None:
         (lambda f: None, InvalidArguments, "code runs after the last instruction"),
         (jumps_to_the_end, InvalidArguments, "label 'end' stands after the last instruction"),
         (lambda f: (f.POPCNT(RAX, RAX), f.ret(RAX)), InvalidArguments, r"needs popcnt.*isa=\"avx2\+popcnt\""),
-        (lambda f: (f.VPXORD(*[asm.register("zmm", 1)] * 3), f.ret(1)), InvalidArguments, "needs avx512f"),
+        (lambda f: (f.VPXORD(ZMM, ZMM, ZMM), f.ret(1)), InvalidArguments, 'needs avx512f.*isa="avx512_core"'),
     ],
 )
 def test_bodies(body: Callable[[Any], Any], error: type[Exception], what: str) -> None:
@@ -159,6 +160,22 @@ def test_bodies(body: Callable[[Any], Any], error: type[Exception], what: str) -
     with pytest.raises(error, match=what):
         made()
     assert asm.function("int64_t f(void)")(ends)() == 1
+
+
+@pytest.mark.parametrize(
+    ("level", "missing", "asked"),
+    [
+        ("avx2", ["avx512f", "avx512vl"], "avx512_core"),
+        ("avx2", ["avx_vnni"], "avx2_vnni"),
+        ("avx2+aes", ["avx512_bf16", "popcnt"], "avx512_core_bf16+aes+popcnt"),
+        ("avx512_core", ["amx_tile"], "avx512_core_amx"),
+        ("avx512_core", ["sha", "vaes"], "avx512_core+sha+vaes"),
+        ("avx512_core", ["avx_vnni"], ""),  # no level has both
+        ("avx2", ["3dnow"], ""),
+    ],
+)
+def test_the_level_that_has_it(level: str, missing: list[str], asked: str) -> None:
+    assert level_with(level_of(level), missing) == asked
 
 
 @asm.function(
