@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EARLY = {
     **dict.fromkeys(("load_network", "load_pack", "load_onnx"), "network.loading"), "Engine": "primitives.core.engine",
 }  # fmt: skip
+PARTS = ("asm", "ukernel")  # of the library, with an API of their own
 
 
 def __getattr__(name: str) -> Any:
@@ -44,5 +45,5 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """For completion in a shell or a notebook."""
-    __getattr__("__all__")
-    return sorted(globals())
+    public = __getattr__("__all__")
+    return sorted({*public, *PARTS, *(name for name in globals() if name.startswith("__"))})

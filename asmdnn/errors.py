@@ -82,5 +82,7 @@ def did_you_mean(word: str, names: Iterable[str]) -> str:
     if not near:
         return f"these are {', '.join(known)}"
     likeness = {name: difflib.SequenceMatcher(None, name, given).ratio() for name in near}
-    best = max(near, key=lambda name: (likeness[name], name.startswith(given)))  # "ad" is add, not and
-    return f"did you mean {lower[best]}?"
+    ranks = {name: (likeness[name], name.startswith(given)) for name in near}  # "ad" is add, not and
+    best = max(near, key=lambda name: ranks[name])
+    goes_on = [lower[name] for name in lower if ranks.get(name) == (likeness[best], True)]  # "conv" is conv1d or conv2d
+    return f"did you mean {' or '.join(goes_on or [lower[best]])}?"

@@ -305,3 +305,15 @@ def test_numbers_that_equal_an_integer_are_none(name: str, argument: str) -> Non
     for one in equal:
         with pytest.raises(dnn.InvalidArguments, match=argument):
             function(**{**given, argument: one})
+
+
+def test_completion_offers_what_is_meant_for_callers() -> None:
+    """Names of the API, parts with one of their own, and what every module has."""
+    ops.matmul(np.ones((2, 2), np.float32), np.ones((2, 2), np.float32))
+    assert [name for name in dir(dnn) if not name.startswith("__")] == sorted(
+        {*dnn.__all__, "asm", "ukernel"} - {"__version__"}
+    )
+    assert [name for name in dir(ops) if not name.startswith("__")] == ops.__all__
+    for module in (dnn, ops):
+        assert {"__name__", "__doc__", "__all__"} <= {*dir(module)}
+        assert all(hasattr(module, name) for name in dir(module))

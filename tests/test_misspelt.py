@@ -259,3 +259,4 @@ def test_variables(name: str, value: str, meant: str, tmp_path: Path) -> None:
 def test_a_tie_goes_to_the_word_that_goes_on() -> None:
     assert did_you_mean("ad", ["and", "add"]) == did_you_mean("ad", ["add", "and"]) == "did you mean add?"
     assert did_you_mean("zzzz", ["and", "add"]) == "these are and, add"
+    assert did_you_mean("conv", ops.__all__) == "did you mean conv1d or conv2d or conv3d?"

@@ -173,4 +173,4 @@ def of_callers_kind(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def __dir__() -> list[str]:
     """For completion in a shell or a notebook."""
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
