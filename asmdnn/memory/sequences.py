@@ -19,3 +19,10 @@ def items(values: Iterable[Item]) -> tuple[Item, ...]:
     if len(found) > MAX_ITEMS:
         raise ValueError(f"more than {MAX_ITEMS} items")
     return found
+
+
+def no_text(values: Iterable[Item]) -> tuple[Item, ...]:
+    """`items` of dims.  Raises TypeError for a text, whose characters nobody means."""
+    if isinstance(values, str | bytes):
+        raise TypeError("a text has no dims")
+    return items(values)

@@ -39,6 +39,8 @@ class Deviation:
         alone = "" if self.by_itself is None else f", {self.by_itself:.1e} by itself"
         return f"{self.label}: {self.from_f64:.1e} from float64, {self.from_f32:.1e} from f32{alone}"
 
+    __repr__ = __str__
+
 
 class Verification(list[Difference]):
     """The differences of all primitives by themselves, in order; and `steps` and `outputs`, largest deviation first.
@@ -76,6 +78,8 @@ class Verification(list[Difference]):
             )
         ]
         return "\n".join([*lines, *(cut or ["nothing is saturated"])])
+
+    __repr__ = __str__  # a REPL shows the table
 
 
 def largest_first(several: Sequence[Deviation]) -> tuple[Deviation, ...]:

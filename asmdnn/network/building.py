@@ -6,23 +6,20 @@ y = graph.apply("Relu", graph.apply("Conv", x, weights, pads=(1, 1, 1, 1)) + bia
 net = graph.compile(y=y)
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.foreign import rounded_f32
+from asmdnn.network.applying import check_applied, check_made
 from asmdnn.network.calibration import network_within
 from asmdnn.network.declaring import declared
-from asmdnn.network.decompositions.foreign import check as check_composed
-from asmdnn.network.decompositions.table import composed_decompositions
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.learning import LearnsParameters
 from asmdnn.network.network import Network
-from asmdnn.network.operators.checks import check_node
 from asmdnn.network.operators.mapped import MAP
-from asmdnn.network.operators.table import operators
 from asmdnn.network.stateful import written_nodes
 from asmdnn.network.states import NetworkState, checked_state
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
@@ -33,7 +30,6 @@ from asmdnn.primitives.core.engine import Engine, engine_asking
 from asmdnn.records import replace
 
 OPSET = 22  # the operator set whose meaning nodes have
-MOST_RESULTS = 4096
 
 
 class Graph(LearnsParameters):
@@ -52,6 +48,11 @@ class Graph(LearnsParameters):
         self._states: dict[str, NetworkState] = {}
         self._parameters: dict[str, tuple[int, ...]] = {}
         self._ends: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        own = {name for state in self._states.values() for name in (state.name, state.now)}
+        inputs = ", ".join(f"{name} {of}" for name, of in self._inputs.items() if name not in own)
+        return f"<Graph {self.name!r}: inputs {inputs or 'none'}; {len(self._nodes)} nodes>"
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -145,28 +146,12 @@ class Graph(LearnsParameters):
         operands: symbols, arrays and numbers, which are constants, f32 unless they are integer arrays, or None for an
         input that is left out.  Raises InvalidArguments.
         """
-        if not isinstance(op, str):
-            raise InvalidArguments(f"op must be the name of an operator, such as 'Conv', not {shown(op)}")
-        composed = composed_decompositions().get(op)
-        if op not in operators() and composed is None:
-            raise InvalidArguments(f"{shown(op)} is no operator that is known: {did_you_mean(op, operators())}")
-        if type(results) is not int or not 1 <= results <= MOST_RESULTS:
-            raise InvalidArguments(f"results must be an integer from 1 to {MOST_RESULTS}, not {shown(results)}")
-        if not isinstance(name, str):
-            raise InvalidArguments(f"name must be a text, not {shown(name)}")
-        for key, value in attributes.items():
-            if isinstance(value, Iterator):
-                raise InvalidArguments(
-                    f"{shown(key)} must be an attribute of ONNX, not {shown(value)}: make it a tuple"
-                )
+        composed = check_applied(op, results, name, attributes)
         inputs = tuple(self._operand(operand) for operand in operands)
         outputs = tuple(self._free(f"{op} {len(self._nodes)}" + (f".{i}" if i else "")) for i in range(results))
         values = {key: tuple(value) if isinstance(value, list) else value for key, value in attributes.items()}
         node = Node(op, inputs, outputs, attributes=values, name=name, domain="", opset=OPSET)
-        if composed:
-            check_composed(node, composed)
-        else:
-            check_node(node)
+        check_made(node, composed)
         self._nodes.append(node)
         made = tuple(Symbol(self, output) for output in outputs)
         return made if results > 1 else made[0]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, did_you_mean, resembling, shown
-from asmdnn.memory.sequences import items
+from asmdnn.memory.sequences import no_text
 from asmdnn.memory.traced import is_integer
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Model, TensorType
 from asmdnn.network.storage import Precision
@@ -22,7 +22,7 @@ NUMPY_TYPES = (
 def declared(name: str, shape: Any, dtype: Any) -> TensorType:
     """The type of an input.  Raises InvalidArguments."""
     try:
-        dims = tuple(n if n is None or isinstance(n, str) else index(n) for n in items(shape))
+        dims = tuple(n if n is None or isinstance(n, str) else index(n) for n in no_text(shape))
         found = np.dtype(dtype)
     except Exception:  # whatever the caller's objects do
         near = resembling(dtype, NUMPY_TYPES)
@@ -54,7 +54,7 @@ def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
             raise InvalidArguments(f"input {name} is {declared}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
         return tuple(n for n in known if isinstance(n, int))
     try:
-        dims = dims_of(items(given))
+        dims = dims_of(no_text(given))
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
     fits = known is None or (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
-from asmdnn.memory.sequences import items
+from asmdnn.memory.sequences import no_text
 from asmdnn.network.graph import LARGEST_DIM, TensorType
 from asmdnn.network.passing import name_of, type_named
 from asmdnn.records import dataclass
@@ -111,7 +111,7 @@ def dims_of(name: Any, declared: Declared, value: Any) -> tuple[AnyDim, ...]:
     if not isinstance(name, str) or name not in declared:
         raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), declared)}")
     try:
-        dims = tuple(n if n is None or isinstance(n, str | Dim) else int(n) for n in items(value))
+        dims = tuple(n if n is None or isinstance(n, str | Dim) else int(n) for n in no_text(value))
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"shapes[{name!r}] must be integers, names or Dims, not {shown(value)}") from None
     known = declared[name].shape

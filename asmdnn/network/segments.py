@@ -138,7 +138,9 @@ def sentence(groups: Sequence[Group], refused: dict[str, str]) -> str:
     named = "; ".join(f"{label}: {reason}" for label, reason in list(refused.items())[:MOST_NAMED])
     more = f"; and {len(refused) - MOST_NAMED} more" if len(refused) > MOST_NAMED else ""
     words = f" ({ops})" if ops else ""
-    return f"{len(refused)} of the nodes have no kernel{words}, fallback='numpy' computes them in numpy: {named}{more}"
+    has, them = ("has", "it") if len(refused) == 1 else ("have", "them")
+    fallback = f"fallback='numpy' computes {them} in numpy"
+    return f"{len(refused)} of the nodes {has} no kernel{words}, {fallback}: {named}{more}"
 
 
 def try_to_lower(search: FormatSearch, group: Group) -> str:

@@ -63,6 +63,8 @@ class Difference:
         cut += f", {self.saturated:.2%} saturated" if self.saturated else ""
         return f"{words}: differs by {self.difference:.2e} of {self.largest:.2e}, bound {self.bound:.2e}{cut}"
 
+    __repr__ = __str__
+
 
 class ExaminedGroup(NamedTuple):
     """native: what the primitive made, in the dims and the order of the operator."""

@@ -30,6 +30,8 @@ def test_errors_are_largest_first_and_those_of_the_whole_way() -> None:
     net = cancelling()
     feeds = {"x": random(1, 1, 8, 8)}
     found = net.verify(feeds)
+    assert repr(found) == str(found)  # a REPL shows the table
+    assert repr([*found]) == f"[{', '.join(map(str, found))}]"
     assert all(one.fits for one in found)
     assert [one.label for one in found.outputs] == ["far", "near"]
     exact, given = reference(net, feeds), net.run(feeds)

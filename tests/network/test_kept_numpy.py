@@ -110,12 +110,12 @@ def test_it_is_planned_where_it_is_looked_at(directory: Path) -> None:
 
 def test_who_asks_for_kernels_alone_does_not_find_it(directory: Path) -> None:
     load().run({"x": random(5, 5)})
-    with pytest.raises(dnn.Unimplemented, match="1 of the nodes have no kernel"):
+    with pytest.raises(dnn.Unimplemented, match="1 of the nodes has no kernel"):
         load(fallback=None)
     net = load(OPEN)
     assert isinstance(net, OpenNetwork)
     net.prepare([{"x": (2, 5, 5)}])
-    with pytest.raises(dnn.Unimplemented, match="1 of the nodes have no kernel"):
+    with pytest.raises(dnn.Unimplemented, match="1 of the nodes has no kernel"):
         load(OPEN, fallback=None)(random(2, 5, 5))
 
 

@@ -21,7 +21,14 @@ MISTAKES: list[tuple[Callable[[dnn.Graph, Any], Any], str]] = [
     (lambda g, x: g.apply("RMSNormalization", x, f32(8), axis=9), "axis 9 is none of 4"),
     (lambda g, x: g.apply("Conv", x), "Conv 'Conv 0' has 1 inputs, and Conv takes 2 to 3 in operator set 22$"),
     (lambda g, x: g.apply("Conv", x, None), "Conv 'Conv 0' has no name for its input 1, which Conv cannot do without"),
-    (lambda g, x: g.apply("Relu", x, results=2)[0], "has 2 outputs, and Relu makes 1 in"),
+    (lambda g, x: g.apply("Relu", x, results=2)[0], "has 2 outputs, and Relu makes 1 in .*: say results=1$"),
+    (lambda g, x: g.apply("TopK", x, np.array([1])), "has 1 outputs, and TopK makes 2 in .*: say results=2$"),
+    (lambda g, x: g.apply("Dropout", x, results=3)[0], "has 3 outputs, and Dropout makes 1 to 2 .*: say results=2$"),
+    (lambda g, x: g.apply("QLinearConv", x, results=2)[0], "has 2 outputs, and QLinearConv makes .*: say results=1$"),
+    (lambda g, x: g.input("y", "23"), "input 'y' needs dims and a numpy type, not '23'"),
+    (lambda g, x: g.input("y", b"23"), "input 'y' needs dims and a numpy type, not b'23'"),
+    (lambda g, x: g.state("y", "23"), "input 'y' needs dims and a numpy type, not '23'"),
+    (lambda g, x: g.parameter("y", "23"), "input 'y' needs dims and a numpy type, not '23'"),
     (lambda g, x: g.apply("Constant", x, value_int=1), "has 1 inputs, and Constant takes none in"),
     (lambda g, x: g.apply("Greater", x, x, x), "has 3 inputs, and Greater takes 2 in"),
     (lambda g, x: g.apply("Relu", x, x), "has 2 inputs, and Relu takes 1 in"),
@@ -57,3 +64,22 @@ def test_a_mistake_is_one_sentence(mistake: Callable[[dnn.Graph, Any], Any], mes
     with pytest.raises(dnn.AsmdnnError, match=message) as caught:
         graph.compile(y=mistake(graph, x), engine=engine())
     assert "\n" not in str(caught.value)
+
+
+def test_a_text_is_no_shape() -> None:
+    graph = dnn.Graph()
+    y = graph.apply("Relu", graph.input("x", (None, "n")))
+    for text in ("23", b"23"):
+        with pytest.raises(dnn.InvalidArguments, match=r"shapes.*'x'.* not b?'23'"):
+            graph.compile({"x": text}, y=y, engine=engine())
+
+
+def test_a_graph_says_what_it_is() -> None:
+    graph = dnn.Graph("small")
+    assert repr(graph) == "<Graph 'small': inputs none; 0 nodes>"
+    x, table = graph.input("x", ("n", None, 4)), graph.input("table", (3,), np.int64)
+    graph.update(graph.state("kept", (4,)), graph.input("new", (1,)), at=2)
+    graph.apply("Add", graph.apply("Relu", x), x)
+    graph.apply("Identity", table)
+    inputs, nodes = "x float32 nx?x4, table int64 3, new float32 1", len(graph.nodes)
+    assert repr(graph) == f"<Graph 'small': inputs {inputs}; {nodes} nodes>"

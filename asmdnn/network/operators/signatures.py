@@ -130,7 +130,7 @@ def check_signature(node: Node) -> None:
     versions = signatures().get(node.op)
     if node.domain or versions is None:
         return
-    known = [version for version in versions if version.since <= node.opset] or versions[:1]
+    known = used_versions(node, versions)
     if not any(is_written_as(version, node) for version in known[:-1]):
         check_count(node, "inputs, and {} takes", known[-1].inputs, node.inputs)
     check_count(node, "outputs, and {} makes", known[-1].outputs, node.outputs)
@@ -152,7 +152,18 @@ def is_written_as(older: NodeSignature, node: Node) -> bool:
     )
 
 
-def check_count(node: Node, words: str, places: Places, names: Sequence[str]) -> None:
+def places_of_outputs(node: Node) -> Places | None:
+    """What a node of this version makes; None for operators without a signature."""
+    versions = signatures().get(node.op)
+    return None if node.domain or versions is None else used_versions(node, versions)[-1].outputs
+
+
+def used_versions(node: Node, versions: Sequence[NodeSignature]) -> Sequence[NodeSignature]:
+    """Up to that of the node's operator set."""
+    return [version for version in versions if version.since <= node.opset] or versions[:1]
+
+
+def check_count(node: Node, words: str, places: Places, names: Sequence[str], way_out: str = "") -> None:
     if not places.counts(names):
         said = words.format(node.op)
-        raise InvalidArguments(f"{node} has {len(names)} {said} {places} in operator set {node.opset}")
+        raise InvalidArguments(f"{node} has {len(names)} {said} {places} in operator set {node.opset}{way_out}")
