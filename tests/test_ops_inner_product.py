@@ -117,7 +117,7 @@ X, W = integers(np.uint8, 4, 8), integers(np.int8, 3, 8)
         ({"scales": {"x": [1.0, 2.0]}}, r"scales\['x'\] has 2 elements, it must have 1"),
         ({"zero_points": {"x": 0.5}}, r"zero_points\['x'\] must be whole numbers"),
         ({"zero_points": [1]}, "zero_points must map x, w or out to numbers"),
-        ({"dtype": np.float32}, "dtype must be one of f32"),
+        ({"dtype": np.float64}, "dtype must be one of f32"),
         ({"dtype": dnn.s8, "out": np.zeros((4, 3), np.uint8)}, "out is of u8, but dtype is s8"),
         ({"out": np.zeros((3, 4), np.int32)}, r"out has dims \(3, 4\), the result has \(4, 3\)"),
         ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),

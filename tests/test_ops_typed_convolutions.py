@@ -179,7 +179,7 @@ X, W = integers(np.uint8, 1, 4, 6, 6), integers(np.int8, 8, 4, 3, 3)
         ({"zero_points": {"x": 0.5}}, r"zero_points\['x'\] must be whole numbers"),
         ({"zero_points": {"w": [1] * 8}}, r"zero_points\['w'\] has 8 elements, it must have 1"),
         ({"zero_points": [1]}, "zero_points must map x, w or out to numbers"),
-        ({"dtype": np.float32}, "dtype must be one of f32"),
+        ({"dtype": np.float64}, "dtype must be one of f32"),
         ({"out": np.zeros((1, 8, 4, 5), np.uint8)}, r"out has dims \(1, 8, 4, 5\), the result has \(1, 8, 4, 4\)"),
         ({"out": [1]}, "out must be an array of numpy"),
         ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),

@@ -85,7 +85,7 @@ A, B = integers(np.uint8, 4, 8), integers(np.int8, 8, 3)
         ({"scales": {"b": [[1.0, 2.0, np.nan]] * 2}}, r"scales\['b'\]\[0, 2\] is nan"),
         ({"zero_points": {"a": 0.5}}, r"zero_points\['a'\] must be whole numbers"),
         ({"zero_points": [1]}, "zero_points must map a, b or out to numbers"),
-        ({"dtype": np.float32}, "dtype must be one of f32"),
+        ({"dtype": np.float64}, "dtype must be one of f32"),
         ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),
         ({"bias": np.zeros((3, 1, 1, 5), np.float32)}, "bias"),
     ],

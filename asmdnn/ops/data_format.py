@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import AnyArray
-from asmdnn.ops.typed import kind_of, numpy_type, typed_output
+from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed_output
 from asmdnn.types import DataType
 
 FORMATS: Final = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}  # by spatial axes
@@ -35,7 +35,7 @@ def channels_last(array: AnyArray) -> AnyArray:
 
 def result_like(x: AnyArray, dtype: DataType | None) -> "np.dtype[Any]":
     """numpy's type of a result of `dtype`, or else of x's type."""
-    return numpy_type(dtype or kind_of(x), (x.dtype,))
+    return numpy_type(result_type(dtype, None, kind_of(x)), (x.dtype,))
 
 
 def into_last(

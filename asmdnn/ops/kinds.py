@@ -13,7 +13,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.ops.arguments import AnyArray
-from asmdnn.ops.typed import kind_of, named, typed
+from asmdnn.ops.typed import kind_of, named, typed, wanted_type
 from asmdnn.types import HALF_FLOATS, DataType
 
 NUMBERS = (int, float, bool)
@@ -128,5 +128,5 @@ def kind_of_words(result: AnyArray, first: Any, dtype: Any) -> DataType | None:
         return next(kind for kind in HALF_FLOATS if kind.extension)
     if result.dtype != np.uint8:
         return None
-    kind = dtype if isinstance(dtype, DataType) else kind_of(typed("x", first))
+    kind = kind_of(typed("x", first)) if dtype is None else wanted_type(dtype)
     return kind if kind.extension and kind.size_bytes == 1 else None

@@ -79,14 +79,29 @@ def kind_of(array: AnyArray) -> DataType:
 
 def result_type(dtype: DataType | None, out: AnyArray | None, usual: DataType) -> DataType:
     """What a result is of: `dtype`, or what `out` is of, else the usual type.  Raises InvalidArguments."""
-    if dtype is not None and not isinstance(dtype, DataType):
-        near = resembling(dtype, DATA_TYPES)
-        raise InvalidArguments(f"dtype must be one of {', '.join(DATA_TYPES)} of asmdnn, not {shown(dtype)}{near}")
+    wanted = None if dtype is None else wanted_type(dtype)
     if out is None:
-        return dtype or usual
-    if dtype is not None and kind_of(out) != dtype:
-        raise InvalidArguments(f"out is of {kind_of(out)}, but dtype is {dtype}: leave one of them out")
+        return wanted or usual
+    if wanted is not None and kind_of(out) != wanted:
+        raise InvalidArguments(f"out is of {kind_of(out)}, but dtype is {wanted}: leave one of them out")
     return kind_of(out)
+
+
+def wanted_type(dtype: Any) -> DataType:
+    """A type as callers say it: one of asmdnn's, the name of one, or a type of numpy's or its name.
+
+    Raises InvalidArguments for others, and for numpy's letters, whose u8 has 8 bytes.
+    """
+    if isinstance(dtype, DataType):
+        return dtype
+    try:
+        if isinstance(dtype, str):
+            names = {each.extension or np.dtype(each.numpy).name: each for each in DATA_TYPES.values()}
+            return {**names, **DATA_TYPES}[dtype]
+        return data_type_of(np.dtype(dtype))
+    except Exception:  # whatever the caller's object does
+        near = resembling(dtype, DATA_TYPES)
+        raise InvalidArguments(f"dtype must be one of {', '.join(DATA_TYPES)}, not {shown(dtype)}{near}") from None
 
 
 def fractions(dtype: DataType | None, out: Any, *arrays: AnyArray) -> DataType | None:
