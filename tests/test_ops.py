@@ -157,7 +157,7 @@ class ElsewhereDlpack(SpeaksDlpack):
         (lambda array: [[1.0], [1.0, 2.0]], ""),
         (lambda array: (array.astype(float) * 1e200).tolist(), "too large for f32"),
         (lambda array: [["1"]], "has dtype <U1, it must have numbers"),
-        (lambda array: "text", "has dtype <U4"),
+        (lambda array: "text", "is the text 'text', where an array is wanted"),
         (lambda array: object(), "has dtype object"),
         (ElsewhereDlpack, ""),
         (lambda array: np.frombuffer(b"\0" + array.tobytes(), np.uint8)[1:].view(np.float32).reshape(array.shape),

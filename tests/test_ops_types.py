@@ -124,7 +124,7 @@ def test_a_type_by_its_name_and_numpys(name: str, dtype: dnn.DataType, words: li
 
 @pytest.mark.parametrize("word", ["u1", "f4", "i4", "<f4", "F32", "", 0, float, int, bool, np.int64, [1], b"f32", "s4"])
 def test_what_is_no_type_that_kernels_have(word: Any) -> None:
-    with pytest.raises(dnn.InvalidArguments, match="^dtype must be one of f32, bf16, f16, "):
+    with pytest.raises(dnn.InvalidArguments, match=r"^dtype must be one of f32, bf16, f16, .* not "):
         ops.eltwise(X, "abs", dtype=word)
 
 

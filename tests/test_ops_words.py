@@ -75,3 +75,21 @@ def test_sum_and_several() -> None:
 def test_refusals(call: Any, says: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=says):
         call()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ops.eltwise("relu", X), "^x is the text 'relu', where an array is wanted: the array comes first$"),
+        (lambda: ops.reduce("sum", X), "^x is the text 'sum', .*: the array comes first$"),
+        (lambda: ops.conv2d("same", W), "^x is the text 'same', .*: the array comes first$"),
+        (lambda: ops.binary(X, X, "add"), "^b is the text 'add', where an array is wanted: the algorithm comes first$"),
+        (lambda: ops.binary(X, 2, "add"), "^b is the text 'add', .*: the algorithm comes first$"),
+        (lambda: ops.matmul(X, "relu"), "^b is the text 'relu', where an array is wanted$"),
+        (lambda: ops.conv2d(X, "same"), "^w is the text 'same', where an array is wanted$"),
+        (lambda: ops.softmax(np.array(["a", "b"])), "^x has dtype <U1, convert it to float32$"),
+    ],
+)
+def test_a_word_in_the_place_of_an_array(call: Any, said: str) -> None:
+    with pytest.raises(dnn.InvalidArguments, match=said):
+        call()

@@ -31,8 +31,16 @@ def as_f32(name: str, value: Any) -> Array:
 def checked_f32(name: str, array: npt.NDArray[Any]) -> Array:
     """A plain ndarray of F32 over the same memory, or InvalidArguments."""
     if array.dtype != F32:
-        raise InvalidArguments(f"{name} has dtype {array.dtype}, convert it to float32")
+        raise InvalidArguments(of_no_numbers(name, array) or f"{name} has dtype {array.dtype}, convert it to float32")
     return np.asarray(array).view(F32)
+
+
+def of_no_numbers(name: str, array: AnyArray) -> str:
+    """What is said of a word in the place of an array; "" of arrays of numbers."""
+    if array.dtype.kind not in "SU" or array.ndim:
+        return ""
+    order = ": the array comes first" if name == "x" else ""
+    return f"{name} is the text {shown(array.item())}, where an array is wanted{order}"
 
 
 def exported(name: str, value: Any) -> AnyArray:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.foreign import as_array, is_python
 from asmdnn.ops.applied import Descs, Ending, SameDims, apply, compute
@@ -59,6 +59,8 @@ def binary(
     out: anything that exports memory of the result's dims; a itself, for a dense a of these dims.  post_ops run in
     order on the result.  Raises InvalidArguments, Unimplemented.
     """
+    if type(b) is str:
+        raise InvalidArguments(f"b is the text {shown(b)}, where an array is wanted: the algorithm comes first")
     return broadcast(alg, {"src0": ("a", a), "src1": ("b", b)}, (post_ops, out, engine, dtype))
 
 

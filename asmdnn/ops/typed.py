@@ -14,7 +14,7 @@ from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.memory.foreign import as_array, is_python, rounded_f32
-from asmdnn.ops.arguments import F32, AnyArray, exported
+from asmdnn.ops.arguments import F32, AnyArray, exported, of_no_numbers
 from asmdnn.types import DATA_TYPES, DataType, f32
 
 INTEGERS = "iu"
@@ -39,6 +39,8 @@ def checked(name: str, array: AnyArray) -> AnyArray:
     try:
         data_type_of(array.dtype)
     except InvalidArguments:
+        if text := of_no_numbers(name, array):
+            raise InvalidArguments(text) from None
         held = ", or pass Memory.from_array(words, bf16) if it holds its bits" * (array.dtype == np.uint16)
         raise InvalidArguments(f"{name} has dtype {array.dtype}, convert it to float32{held}") from None
     return np.asarray(array)
