@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.bench.peers.models import ROUNDING, agree, difference, peer_model
+from asmdnn.bench.peers.models import ROUNDING, agree, check_peer, difference, peer_model
 from asmdnn.bench.timing import PAUSE_S, Times, interleaved
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words, number
 from asmdnn.cli.terminal import show_help
@@ -51,6 +51,8 @@ def run_network(arguments: Sequence[str]) -> int:
         raise InvalidArguments(f"bench: no option '{other[0]}'{near or ': see asmdnn bench --network --help'}")
     budget_s = number("max-ms", own.get("max-ms", str(MAX_MS))) / 1e3
     peers = [peer for peer in own.get("peer", "").split(",") if peer]
+    for peer in peers:
+        check_peer(peer)
     print(HEADER)
     others = OtherWork()
     fits = [bench(asked, count, peers, files, budget_s) for count in own.get("threads", "0").split(",")]

@@ -23,7 +23,7 @@ HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves so
                            of several at once: --shapes=NAME=1x3x48x320,OTHER=1x5
   --constant=NAME:16000    data of an input that never changes, a number; may come several times
   --bounds=NAME:64         how many places a result of NonZero, Compress or Unique may have, which is native then
-  --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default: this machine
+  --threads=N  --isa=LEVEL  --machine=CLASS   what it is planned for; default, and --threads=0: this machine
   --precision=bf16         what products may multiply where that is faster: f32 (the default), bf16, f16, fast
   --keep-f32=NODE,OTHER    nodes, or their results, that compute in f32 all the same
   --max-error=0.01         keep more in f32, until outputs for the inputs are within this share of their largest value
@@ -33,6 +33,7 @@ HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves so
 SUFFIX = ".onnx"
 EXAMPLE = 64  # of a dim that nobody has said
 TEXTS = ("threads", "isa", "machine", "precision", "keep-f32", "max-error", "io", "deterministic")
+EXAMPLES = {"shape": "1x3x48x320", "constant": "16000", "bounds": "64"}  # of what is said of an input
 _DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
 
 
@@ -147,8 +148,12 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
             words.path = word
         elif word.startswith("--") and name in TEXTS and value:
             words.texts[name] = value
-        elif word.startswith("--") and name in ("shape", "constant", "bounds") and ":" in value:
-            told(words, name, *value.split(":", 1))
+        elif word.startswith("--") and name in EXAMPLES:
+            input_name, colon, said = value.partition(":")
+            if not (input_name and colon):
+                form = f"--{name}={input_name or 'NAME'}:{EXAMPLES[name]}"
+                raise InvalidArguments(f"{command}: {word} says nothing of an input: say {form}")
+            told(words, name, input_name, said)
         elif word.startswith("--") and name == "shapes" and "=" in value:
             for pair in value.split(","):
                 told(words, "shape", *pair.partition("=")[::2])
@@ -189,15 +194,22 @@ def told(words: ModelWords, option: str, name: str, value: str) -> None:
 def data_of(name: str, files: Mapping[str, str], shape: tuple[int, ...], dtype: Any) -> Any:
     """From its file, or made up."""
     if name in files:
-        try:
-            return np.load(files[name])
-        except (OSError, ValueError):
-            raise InvalidArguments(
-                f"--input={name}: {files[name]} is no file of an array that numpy.save wrote"
-            ) from None
+        return array_in(name, files[name])
     if dtype == np.float32 or is_half(dtype):
         return np.random.default_rng(0).standard_normal(shape).astype(dtype)
     return np.zeros(shape, dtype)
+
+
+def array_in(name: str, file: str) -> Any:
+    """The array in an input's file.  Raises InvalidArguments."""
+    try:
+        return np.load(file)
+    except OSError as error:  # of numpy's own, for what is no file of arrays, it has no number
+        if error.errno:
+            raise InvalidArguments(f"--input={name}: {file} cannot be read: {error.strerror}") from None
+    except (ValueError, EOFError):
+        pass
+    raise InvalidArguments(f"--input={name}: {file} is no file of an array that numpy.save wrote")
 
 
 def share_of(name: str, text: str) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.bench.peers.models import agree, difference, peer_model
+from asmdnn.bench.peers.models import agree, check_peer, difference, peer_model
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words
 from asmdnn.cli.run_report import Report
 from asmdnn.cli.terminal import show_help
@@ -64,6 +64,8 @@ def run(arguments: Sequence[str]) -> int:
     request = read(arguments)
     if "json" in request.flags and {"explain", "check"} & request.flags:
         raise InvalidArguments("run: --json says neither what --explain nor what --check says: leave them out")
+    if "peer" in request.texts:
+        check_peer(request.texts["peer"], is_needed=True)  # before anything is planned
     if "what" in request.flags:
         return what(request)
     every = request.words.each()
@@ -128,7 +130,7 @@ def beside(
     peer, path = request.texts["peer"], request.words.path
     every = {**feeds, **{name: np.asarray(value) for name, value in request.words.constants.items()}}
     theirs = peer_model(peer, path, every, net.engine.threads)
-    if theirs is None:
+    if theirs is None:  # it is installed, and cannot be imported
         raise InvalidArguments(f"--peer={peer} needs that package: pip install {peer}")
     answer = theirs()
     worst, largest = difference(outputs, answer)

@@ -21,17 +21,31 @@ def unknown(command: str, word: str, also: Iterable[str] = ()) -> InvalidArgumen
     """
     plain = word.partition("=")[0]
     known = [known.removesuffix("=") for known in words_of(command)]
-    near = resembling(plain, [*known, *(f"--{name}" for name in also)])
+    if word.startswith("-") and plain in known:  # which lacks a value, or has one of another form, or one too many
+        form = form_of(command, plain)
+        near = f": say {form}" * any((sign in form) != (sign in word) for sign in "=:")
+    else:
+        near = resembling(plain, [*known, *(f"--{name}" for name in also)])
     kind = "no option" if word.startswith("-") else "no word"
     return InvalidArguments(f"{command}: {kind} '{word}'{near or f': see asmdnn {command} --help'}")
 
 
-def words_of(command: str) -> list[str]:
-    """The options that a command's help names, with "=" where a value follows, and its words that are no options."""
+def form_of(command: str, option: str) -> str:
+    """An option as the command's help first has it, with its value."""
+    found = re.search(rf"(?<![\w-]){option}(=[^\s\]),;]+)?(?![\w-])", help_of(command))
+    return found[0] if found else option
+
+
+def help_of(command: str) -> str:
     help_text = io.StringIO()
     with contextlib.redirect_stdout(help_text):
         importlib.import_module(f"asmdnn.cli.{command}").run(["--help"])
-    text = help_text.getvalue()
+    return help_text.getvalue()
+
+
+def words_of(command: str) -> list[str]:
+    """The options that a command's help names, with "=" where a value follows, and its words that are no options."""
+    text = help_of(command)
     first = "|".join(re.findall(rf"^asmdnn {command} ([a-z|]+)", text, re.MULTILINE)).split("|")
     found = {*_OPTION.findall(text), "--help"}
     found -= {option.removesuffix("=") for option in found if option.endswith("=")}

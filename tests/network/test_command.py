@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.bench.peers import models
 from asmdnn.cli.main import main
 from asmdnn.cli.models import model_words
 from tests.network import wire
@@ -109,6 +110,42 @@ def test_the_word_for_equal_bits(model: str) -> None:
     found = model_words("run", ["--shape=x:1x3x6x7", "--constant=s:2", "--deterministic=batch", model])
     assert found.engine.any_batch
     assert found.load().planned().engine == found.engine
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--peer=tensorrt"], "--peer=tensorrt is not known: these are onnxruntime, openvino, "),
+        (["--peer=absent-default"], "--peer=absent-default needs that package: pip install absent"),
+        (["--shape=x"], "run: --shape=x says nothing of an input: say --shape=x:1x3x48x320"),
+        (["--shape"], "run: --shape says nothing of an input: say --shape=NAME:1x3x48x320"),
+        (["--constant=s"], "run: --constant=s says nothing of an input: say --constant=s:16000"),
+        (["--bounds=:6"], "run: --bounds=:6 says nothing of an input: say --bounds=NAME:64"),
+        (["--input=x"], "run: no option '--input=x': say --input=NAME:FILE.npy"),
+        (["--output"], "run: no option '--output': say --output=FILE.npz"),
+        (["--profile=1"], "run: no option '--profile=1': say --profile"),
+        (["--input=x:missing.npy"], "--input=x: missing.npy cannot be read: No such file or directory"),
+        (["--input=x:."], "--input=x: . cannot be read: Is a directory"),
+    ],
+)
+def test_what_lacks_a_part(
+    words: list[str], said: str, model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All is said before anything is run."""
+    monkeypatch.setattr(models, "PEERS", {**models.PEERS, "absent-default": models.PEERS["onnxruntime"]})
+    assert main(["run", "--shape=x:1x3x6x7", "--constant=s:2", *words, model]) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, said in shown.err) == ("", True), shown.err
+
+
+@pytest.mark.parametrize("content", [b"", b"no array", b"\x93NUMPY"])
+def test_a_file_without_an_array(
+    content: bytes, model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.npy").write_bytes(content)
+    words = ["--shape=x:1x3x6x7", "--constant=s:2", f"--input=x:{tmp_path}/x.npy"]
+    assert main(["run", *words, model]) == 2
+    assert "x.npy is no file of an array that numpy.save wrote" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

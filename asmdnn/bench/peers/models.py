@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,21 @@ PEERS: Mapping[str, Callable[[str, Mapping[str, Any], int], Model]] = {
 ROUNDING = {"openvino-default"}  # what computes in fewer bits than a model asks for
 
 
+def check_peer(peer: str, is_needed: bool = False) -> None:
+    """Raise InvalidArguments for a peer that is not known; is_needed: for one that is not installed, too."""
+    if peer not in PEERS:
+        raise InvalidArguments(f"--peer={peer} is not known: {did_you_mean(peer, PEERS)}")
+    package = peer.partition("-")[0]
+    if is_needed and find_spec(package) is None:
+        raise InvalidArguments(f"--peer={peer} needs that package: pip install {package}")
+
+
 def peer_model(peer: str, path: str, feeds: Mapping[str, Any], threads: int) -> Model | None:
     """The model in a peer, None if that is not installed.
 
     Raises InvalidArguments for a peer that is not known, or that does not take the model.
     """
-    if peer not in PEERS:
-        raise InvalidArguments(f"--peer={peer} is not known: {did_you_mean(peer, PEERS)}")
+    check_peer(peer)
     try:
         return PEERS[peer](path, feeds, threads)
     except ImportError:
