@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from asmdnn.cli.explain import one_case, write
-from asmdnn.cli.models import HELP, names_model
+from asmdnn.cli.models import HELP, names_network
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         show_help(USAGE.format(model=HELP))
         return 0
-    if names_model(arguments):
+    if names_network(arguments):
         from asmdnn.cli.model_tools import analyze_model
 
         return analyze_model(arguments, show_primitive)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from asmdnn.bench import batch_files
 from asmdnn.bench.options import Reader
-from asmdnn.cli.models import names_model
+from asmdnn.cli.models import names_network
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.unknown import words_of
@@ -57,7 +57,7 @@ def run(arguments: Sequence[str]) -> int:
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         show_help(USAGE)
         return 0
-    if names_model(arguments):
+    if names_network(arguments):
         from asmdnn.cli.model_tools import dump_model
 
         return dump_model(arguments)

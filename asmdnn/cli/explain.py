@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
-from asmdnn.cli.models import HELP, names_model
+from asmdnn.cli.models import HELP, names_network
 from asmdnn.cli.terminal import has_colours, show_help
 from asmdnn.cli.unknown import words_of
 from asmdnn.errors import InvalidArguments
@@ -49,7 +49,7 @@ def run(arguments: Sequence[str]) -> int:
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         show_help(USAGE.format(model=HELP))
         return 0
-    if names_model(arguments):
+    if names_network(arguments):
         from asmdnn.cli.model_tools import explain_model
 
         return explain_model(arguments, show_primitive, write)

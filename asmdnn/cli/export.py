@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asmdnn.cli.explain import one_case
-from asmdnn.cli.models import TEXTS, model_words, names_model
+from asmdnn.cli.models import TEXTS, model_words, names_network
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments
@@ -38,7 +38,7 @@ def run(arguments: Sequence[str]) -> int:
     from asmdnn.export.header import identifier  # not above: help needs neither numpy nor the library
     from asmdnn.export.writing import export_c
 
-    source, default = model_of(words) if names_model(words) else problem_of(words)
+    source, default = model_of(words) if names_network(words) else problem_of(words)
     files = export_c(source, folder, name or identifier(default))
     print(f"{name or identifier(default)} for {source.engine.isa} in {folder}: {', '.join(x.name for x in files)}")
     return 0

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +12,8 @@ import numpy as np
 
 from asmdnn.cli.progress import Progress
 from asmdnn.errors import InvalidArguments
-from asmdnn.network.loading import load_onnx
+from asmdnn.jit.image_file import is_image, is_pack
+from asmdnn.network.loading import load_network, load_onnx
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.passing import is_half
@@ -77,6 +79,8 @@ class ModelWords:
     ) -> Network:
         """The network for the dims that were said, and 1 for an open dim in front.  files: of inputs, by which
         --max-error is kept; guess: some size for other open dims.  Raises AsmdnnError for what cannot be loaded."""
+        if is_image(Path(self.path)):
+            return self.of_pack(fallback)
         load = partial(
             load_onnx,
             self.path,
@@ -96,6 +100,17 @@ class ModelWords:
             return net
         feeds = {name: data_of(name, files, *wanted) for name, wanted in net.inputs.items()}
         return load(shapes, max_error=share_of("max-error", self.texts["max-error"]), feeds=feeds)
+
+    def of_pack(self, fallback: str | None) -> Network:
+        """The network that was saved in the file.  Raises AsmdnnError, also for words that it would be planned by."""
+        texts = [f"--{name}" for name in self.texts if name != "threads"]
+        said = [*texts, *["--constant"] * bool(self.constants), *["--bounds"] * bool(self.bounds)]
+        said += ["--fallback"] * (fallback is not None)
+        net = load_network(self.path, number("threads", self.texts.get("threads", "0")))
+        said += ["--shape"] * (bool(self.shapes) and not net.is_open)
+        if said:
+            raise InvalidArguments(f"{self.path} is a pack, which is planned already: leave out {', '.join(said)}")
+        return net.at(said_or_one(net, self.shapes)) if isinstance(net, OpenNetwork) else net
 
     def load_shown(self, fallback: str | None = None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
         """As `load`; a terminal says that it is being planned."""
@@ -134,6 +149,11 @@ def said_or_one(
 def names_model(arguments: Sequence[str]) -> bool:
     """Whether words name a model instead of a problem."""
     return any(word.endswith(SUFFIX) and not word.startswith("-") for word in arguments)
+
+
+def names_network(arguments: Sequence[str]) -> bool:
+    """Whether words name a model, or a pack, instead of a problem."""
+    return names_model(arguments) or any(is_pack(Path(word)) for word in arguments if not word.startswith("-"))
 
 
 def model_words(command: str, arguments: Sequence[str]) -> ModelWords:

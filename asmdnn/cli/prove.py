@@ -19,7 +19,7 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import DEFAULT_DRIVER, Reader
 from asmdnn.cli import unknown
-from asmdnn.cli.models import names_model
+from asmdnn.cli.models import names_network
 from asmdnn.cli.prove_tasks import Outcome, Task, prove_tasks, words_of
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.workers import workers
@@ -86,7 +86,7 @@ def run(arguments: Sequence[str]) -> int:
     require_peachpy()
     show = show_json if "--json" in arguments else show_text
     arguments = [word for word in arguments if word != "--json"]
-    if names_model(arguments):
+    if names_network(arguments):
         from asmdnn.cli.model_tools import prove_model
 
         return prove_model(arguments, partial(prove_planned, show=show))

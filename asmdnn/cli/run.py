@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -14,6 +15,7 @@ from asmdnn.cli.run_report import Report
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments
+from asmdnn.jit.image_file import is_pack
 from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import read_model
@@ -22,7 +24,7 @@ from asmdnn.records import dataclass, field, replace
 from asmdnn.runtime.other_work import OtherWork
 
 USAGE = """asmdnn run [OPTION ...] MODEL.onnx
-Loads the model, runs it, and prints its outputs and the least time of some runs.
+Loads the model, or a network from a pack, runs it, and prints its outputs and the least time of some runs.
 {model}
   --input=NAME:FILE.npy    data of an input; others are random numbers, or zeros if they are integers
   --output=FILE.npz        write the outputs to a file
@@ -66,6 +68,8 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidArguments("run: --json says neither what --explain nor what --check says: leave them out")
     if "peer" in request.texts:
         check_peer(request.texts["peer"], is_needed=True)  # before anything is planned
+        if is_pack(Path(request.words.path)):
+            raise InvalidArguments(f"run: {request.words.path} is a pack, which no peer reads: leave out --peer")
     if "what" in request.flags:
         return what(request)
     every = request.words.each()

@@ -25,6 +25,7 @@ from asmdnn.files import check_sha256, opened
 from asmdnn.records import dataclass
 
 MAGIC = b"asmdnnNT"
+MAGICS = (MAGIC, b"asmdnnPK")  # and that of packs of kernels, whose reader most processes need not import
 FORMAT_VERSION = 2
 LARGEST_TEXT_BYTES = 1 << 28
 MAP_FLAGS = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once: every byte is read for the sum
@@ -80,11 +81,21 @@ def pieces_of(
 
 def is_image(path: Path) -> bool:
     """Whether a file that can be read starts as one of these."""
+    return start_of(path) == MAGIC
+
+
+def is_pack(path: Path) -> bool:
+    """Whether it does as one of these, or as a pack of kernels."""
+    return start_of(path) in MAGICS
+
+
+def start_of(path: Path) -> bytes:
+    """As many bytes of a file as MAGIC has; none of what cannot be read."""
     try:  # O_NONBLOCK: a FIFO must not hang the reader
         with opened(path, os.O_RDONLY | os.O_NONBLOCK) as fd:
-            return stat.S_ISREG(os.fstat(fd).st_mode) and os.read(fd, len(MAGIC)) == MAGIC
+            return os.read(fd, len(MAGIC)) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
     except (OSError, ValueError):  # ValueError: a null character in the path
-        return False
+        return b""
 
 
 def read(path: Path, sha256: str = "") -> Image:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
@@ -17,6 +17,7 @@ from asmdnn.network.kept_open import KeptOpenNetwork
 from asmdnn.network.kept_shapes import described
 from asmdnn.network.kept_stages import CutModel
 from asmdnn.network.network import Network
+from asmdnn.network.onnx.wire import serialized
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.primitives.core.engine import Engine, engine_asking
@@ -28,7 +29,7 @@ SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 @within_memory
 def load_onnx(
-    path: str | PathLike[str] | bytes,
+    path: "str | PathLike[str] | bytes | SerializesItself",
     shapes: Mapping[str, Any] | None = None,
     *,
     constants: Mapping[str, Any] | None = None,
@@ -44,7 +45,7 @@ def load_onnx(
     bounds: Mapping[str, int] | None = None,
     deterministic: Literal[False, True, "batch"] = False,
 ) -> Network:
-    """The network in an ONNX file, or in its bytes, of operator sets 7 to 28.
+    """The network in an ONNX file, in its bytes or in an onnx.ModelProto, of operator sets 7 to 28.
 
     shapes: dims of inputs by name: numbers, names, or `Dim`s with a range.  Where dims stay open, the network is an
     OpenNetwork, which plans for a shape when it comes first.  constants: data of inputs that is always the same, such
@@ -67,8 +68,8 @@ def load_onnx(
     deterministic: "batch" asks for an item's outputs in the bits that it has alone, as `Engine(deterministic="batch")`.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
     """
-    engine, allowed = engine_asking(engine, deterministic), precision_of(precision, keep_f32, io)
-    limit = limit_of(max_error, feeds)
+    path, engine = serialized(path), engine_asking(engine, deterministic)
+    allowed, limit = precision_of(precision, keep_f32, io), limit_of(max_error, feeds)
     known = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
     words = partial(key_with, known, seed, state, bounds)
     reading = ModelReading(partial(model_of, path, shapes, state, seed, bounds), shapes, constants, engine, fallback)
@@ -77,6 +78,12 @@ def load_onnx(
         return anew()
     holds = partial(unchanged, path, lambda: words() == key)
     return kept_under(key, reading, holds, anew) or keeping(anew(), key, fallback)
+
+
+class SerializesItself(Protocol):
+    """An onnx.ModelProto."""
+
+    def SerializeToString(self) -> bytes: ...
 
 
 class ModelReading(NamedTuple):

@@ -112,6 +112,40 @@ def test_the_word_for_equal_bits(model: str) -> None:
     assert found.load().planned().engine == found.engine
 
 
+def test_a_pack_is_run(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the answer of the model; one of several shapes by the dims of one of them."""
+    words, x = ["--threads=1", f"--input=x:{tmp_path}/x.npy"], random(1, 3, 6, 7)
+    np.save(tmp_path / "x.npy", x)
+    fixed, several = f"{tmp_path}/fixed.pack", f"{tmp_path}/several.pack"
+    net = dnn.load_onnx(model, {"x": x.shape}, constants={"s": 2.0}, engine=dnn.Engine(isa="avx2", threads=1))
+    net.save(fixed)
+    open_net = dnn.load_onnx(model, constants={"s": 2.0}, engine=dnn.Engine(isa="avx2", threads=1))
+    open_net.prepare([{"x": x.shape}])
+    open_net.save(several)
+    for more in ([fixed], ["--shape=x:1x3x6x7", several]):
+        assert main(["run", *words, f"--output={tmp_path}/out.npz", *more]) == 0
+        np.testing.assert_array_equal(np.load(tmp_path / "out.npz")["y"], net(x))
+    assert main(["explain", fixed]) == 0
+    assert "2 primitives" in capsys.readouterr().out
+    for wrong, said in (
+        (["run", "--shape=x:1x3x6x7", fixed], "fixed.pack is a pack, which is planned already: leave out --shape"),
+        (["run", "--isa=avx2", "--constant=s:2", fixed], "planned already: leave out --isa, --constant"),
+        (["run", "--fallback=numpy", fixed], "planned already: leave out --fallback"),
+        (["run", several], "say dims that are open, such as --shape=x:1x3x64x64"),
+        (["run", "--shape=x:1x3x6x8", several], "1x3x6x8"),
+        (["run", "--peer=onnxruntime", fixed], "fixed.pack is a pack, which no peer reads: leave out --peer"),
+        (["run", "--what", fixed], "fixed.pack' is a pack, and no ONNX model"),
+        (["run", "--verify", fixed], "a network from a pack cannot be verified: load its model"),
+        (["export", f"--c={tmp_path}/c", fixed], "a network from a pack cannot be exported: load its model"),
+        (["analyze", fixed], "a network from a pack cannot be "),
+        (["dump", f"--output={tmp_path}/d", fixed], "a network from a pack cannot be "),
+        (["prove", fixed], "a network from a pack cannot be "),
+    ):
+        assert main(wrong) == 2
+        assert said in (error := capsys.readouterr().err), error
+        assert len(error.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import asmdnn as dnn
 from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
+from asmdnn.jit import image_file, pack_file
 from asmdnn.network.graph import Body
 from asmdnn.network.onnx import messages
 from asmdnn.network.onnx import wire as reading
@@ -119,6 +121,51 @@ def entry(key: str, value: str) -> tuple[int, bytes]:
 def test_what_is_no_model(data: bytes, what: str) -> None:
     with pytest.raises(InvalidArguments, match=what):
         read_model(data)
+
+
+class Proto:
+    """What writes itself as an onnx.ModelProto does."""
+
+    def __init__(self, data: bytes | Exception) -> None:
+        self.data = data
+
+    def SerializeToString(self) -> bytes:
+        if isinstance(self.data, Exception):
+            raise self.data
+        return self.data
+
+
+RELU = wire.model(wire.graph([wire.node("Relu", ["x"], ["y"])], {"x": (3,)}, ["y"]))
+
+
+def test_a_model_that_writes_itself() -> None:
+    x = np.array([-1, 0, 2], np.float32)
+    for model in (RELU, Proto(RELU)):
+        np.testing.assert_array_equal(dnn.load_onnx(model)(x), [0, 0, 2])
+        assert [node.op for node in read_model(model).body.nodes] == ["Relu"]
+    onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
+    np.testing.assert_array_equal(dnn.load_onnx(onnx.load_model_from_string(RELU))(x), [0, 0, 2])
+
+
+def test_a_model_that_cannot_write_itself() -> None:
+    too_large = Proto(ValueError("it exceeds 2 GiB"))
+    with pytest.raises(
+        InvalidArguments, match=r"the Proto cannot be written \(it exceeds 2 GiB\): .*, and give the path$"
+    ):
+        dnn.load_onnx(too_large)
+    with pytest.raises(InvalidArguments, match="path must be that of an ONNX file"):
+        dnn.load_onnx(Proto)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArguments, match="is no intact ONNX model"):
+        dnn.load_onnx(Proto(b"\x0f"))
+
+
+def test_a_pack_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "small.pack"
+    dnn.load_onnx(RELU).save(path)
+    for source, name in ((path, "small.pack'"), (path.read_bytes(), "the model"), (b"asmdnnPK....", "the model")):
+        with pytest.raises(InvalidArguments, match=f"{name} is a pack, and no ONNX model: asmdnn.load_pack takes it"):
+            dnn.load_onnx(source)
+    assert image_file.MAGICS == (image_file.MAGIC, pack_file.MAGIC)
 
 
 def test_what_is_not_read_yet() -> None:

@@ -1,7 +1,6 @@
 """From an ONNX file to a Model: everything that is claimed is checked, and nothing that the file lacks is allocated."""
 
 from collections.abc import Callable
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -9,25 +8,27 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.files import content_of
+from asmdnn.jit.image_file import MAGICS
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.border import with_border
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, in_order, reads_of
 from asmdnn.network.onnx.messages import Message, Messages
 from asmdnn.network.onnx.tensors import MOST_DIMS, array_of, integers, numbers
-from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES, Malformed, NotRead
+from asmdnn.network.onnx.wire import LARGEST_FILE_BYTES, Malformed, NotRead, serialized
 from asmdnn.network.operators.own import OWN
 
 OPSETS = range(7, 29)
 DOMAINS = ("", "ai.onnx")  # two names of the default one
 
 
-def read_model(source: str | PathLike[str] | bytes) -> Model:
-    """The model in a file, or in bytes.
+def read_model(source: Any) -> Model:
+    """The model in a file, in bytes, or in an onnx.ModelProto.
 
     Raises InvalidArguments, one sentence that names the file, for whatever is no intact model; Unimplemented for an
     operator set or types that are not read, or model-local functions.
     """
+    source = serialized(source)
     if isinstance(source, bytes | bytearray | memoryview):
         return FileReader("the model", None).model(memoryview(source).cast("B"))
     try:
@@ -50,6 +51,8 @@ class FileReader:
 
     @within_memory
     def model(self, data: memoryview) -> Model:
+        if bytes(data[: len(MAGICS[0])]) in MAGICS:
+            raise InvalidArguments(f"{self.name} is a pack, and no ONNX model: asmdnn.load_pack takes it")
         try:
             message = Messages().read("ModelProto", data)
             if "graph" not in message:

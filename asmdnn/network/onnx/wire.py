@@ -5,7 +5,7 @@ many bytes, 5 four bytes.  Source: https://protobuf.dev/programming-guides/encod
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,20 @@ def varint(data: memoryview, at: int) -> tuple[int, int]:
         if octet < 128:
             return value & 0xFFFFFFFFFFFFFFFF, at + i + 1
     raise Malformed(f"the number at byte {at} of a message has no end")
+
+
+def serialized(source: Any) -> Any:
+    """The bytes of an onnx.ModelProto, or of what else writes itself as one does; anything else as it is.
+
+    Raises InvalidArguments for one that cannot be written, such as one of more than 2 GiB.
+    """
+    if not hasattr(type(source), "SerializeToString"):
+        return source
+    try:
+        return bytes(source.SerializeToString())
+    except Exception as error:  # whatever the caller's object does
+        way_out = "save it with its weights in a file beside it, and give the path"
+        raise InvalidArguments(f"the {type(source).__name__} cannot be written ({error}): {way_out}") from None
 
 
 def signed(value: int) -> int:
