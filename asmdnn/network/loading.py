@@ -68,15 +68,15 @@ def load_onnx(
     deterministic: "batch" asks for an item's outputs in the bits that it has alone, as `Engine(deterministic="batch")`.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
     """
-    path, engine = serialized(path), engine_asking(engine, deterministic)
+    source, engine = serialized(path), engine_asking(engine, deterministic)
     allowed, limit = precision_of(precision, keep_f32, io), limit_of(max_error, feeds)
-    known = partial(key_of, path, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
+    known = partial(key_of, source, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
     words = partial(key_with, known, seed, state, bounds)
-    reading = ModelReading(partial(model_of, path, shapes, state, seed, bounds), shapes, constants, engine, fallback)
+    reading = ModelReading(partial(model_of, source, shapes, state, seed, bounds), shapes, constants, engine, fallback)
     anew = partial(reading.network, allowed, limit)
     if not (key := words()):
         return anew()
-    holds = partial(unchanged, path, lambda: words() == key)
+    holds = partial(unchanged, source, lambda: words() == key)
     return kept_under(key, reading, holds, anew) or keeping(anew(), key, fallback)
 
 
