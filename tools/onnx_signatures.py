@@ -6,11 +6,11 @@ import sys
 from collections import defaultdict
 from typing import Any
 
-from asmdnn.network.bodies import BODIES
+from asmdnn.network.folding.bodies import BODIES
+from asmdnn.network.folding.sequences import SEQUENCES
 from asmdnn.network.onnx.reader import OPSETS
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
-from asmdnn.network.sequences import SEQUENCES
 
 REQUIRED, PLACE, OPTIONAL, MORE, ANY = "xo?*~"
 LINE = 118

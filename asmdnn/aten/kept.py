@@ -7,11 +7,11 @@ from asmdnn.aten.options import CompileOptions
 from asmdnn.errors import InvalidArguments
 from asmdnn.forking import importing
 from asmdnn.network.building import Graph
-from asmdnn.network.kept import find, keep
-from asmdnn.network.kept_graph import key_of_model
-from asmdnn.network.kept_stages import CutModel
+from asmdnn.network.narrow.storage import Precision, is_fallback, precision_of
 from asmdnn.network.network import Network
-from asmdnn.network.storage import Precision, is_fallback, precision_of
+from asmdnn.network.packs.kept import find, keep
+from asmdnn.network.packs.kept_graph import key_of_model
+from asmdnn.network.packs.kept_stages import CutModel
 
 
 def network_of(

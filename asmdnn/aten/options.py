@@ -5,8 +5,8 @@ from typing import Any, Final, Literal
 
 from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.network.building import Graph
+from asmdnn.network.narrow.storage import precision_of
 from asmdnn.network.network import Network
-from asmdnn.network.storage import precision_of
 from asmdnn.primitives.core.engine import Engine, engine_asking
 from asmdnn.records import dataclass
 

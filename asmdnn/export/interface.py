@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from asmdnn.errors import Unimplemented
 from asmdnn.memory import MemoryDesc
+from asmdnn.network.calls.running import WEIGHTS, NativePart, Runnable, input_name, result_name
 from asmdnn.network.limits import around
 from asmdnn.network.passing import is_read, passed_type
-from asmdnn.network.running import WEIGHTS, NativePart, Runnable, input_name, result_name
 from asmdnn.planning.plan import ALIGNMENT_BYTES, Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.registry import kind_of

@@ -16,10 +16,10 @@ from asmdnn.export.tables import PlanTables, put_network
 from asmdnn.files import replace_file
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.calls.running import WEIGHTS
 from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.cuts import check_no_cuts
 from asmdnn.network.network import Network
-from asmdnn.network.running import WEIGHTS
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.records import dataclass

@@ -14,10 +14,10 @@ from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.cuts import cut_like
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
+from asmdnn.network.joining.stepwise import Stepwise
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.saturation import cut_off, overflown
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.stepwise import Stepwise
 from asmdnn.network.timing import segments_with_values
 from asmdnn.network.verification import Difference, ExaminedGroup, differences, distance, evaluated, largest_number
 from asmdnn.records import dataclass

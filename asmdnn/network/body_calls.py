@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.network.bodies import number_of
+from asmdnn.network.folding.bodies import number_of
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, reads_of
 from asmdnn.network.network import Network
 from asmdnn.records import replace

@@ -18,11 +18,11 @@ from asmdnn.network.calibration import network_within
 from asmdnn.network.declaring import declared
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.learning import LearnsParameters
+from asmdnn.network.narrow.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.network.network import Network
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.stateful import written_nodes
 from asmdnn.network.states import NetworkState, checked_state
-from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.network.symbols import Held
 from asmdnn.network.symbols import Symbol as Symbol
 from asmdnn.primitives.attributes.user_post_op import trace

@@ -13,9 +13,9 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.accuracy import Verification, share
 from asmdnn.network.declaring import names_of
 from asmdnn.network.graph import Model
+from asmdnn.network.narrow.storage import ErrorLimit, Precision
 from asmdnn.network.network import Network
 from asmdnn.network.of_model import network_of
-from asmdnn.network.storage import ErrorLimit, Precision
 from asmdnn.network.verification import is_narrow
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import replace

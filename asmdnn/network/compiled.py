@@ -2,20 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
-from asmdnn.network.arena import ArenaLayout, check_layout, layout_of, placed_plan
-from asmdnn.network.buffers import Weight
+from asmdnn.network.calls.running import Runner, result_name
 from asmdnn.network.graph import Array
-from asmdnn.network.join import join
-from asmdnn.network.joined import JoinedPlan
+from asmdnn.network.joining.arena import ArenaLayout, check_layout, layout_of, placed_plan
+from asmdnn.network.joining.buffers import Weight
+from asmdnn.network.joining.join import join
+from asmdnn.network.joining.joined import JoinedPlan
+from asmdnn.network.joining.state_proof import check_states
+from asmdnn.network.joining.weights import WeightPool
 from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.limits import Limit
-from asmdnn.network.running import Runner, result_name
 from asmdnn.network.segments import GraphSegment, subgraph
-from asmdnn.network.state_proof import check_states
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.network.steps import Steps
-from asmdnn.network.weights import WeightPool
 from asmdnn.planning.plan import Plan, kept_bytes_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.indices import check_indices

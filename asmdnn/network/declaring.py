@@ -10,7 +10,7 @@ from asmdnn.errors import InvalidArguments, did_you_mean, resembling, shown
 from asmdnn.memory.sequences import no_text
 from asmdnn.memory.traced import is_integer
 from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Model, TensorType
-from asmdnn.network.storage import Precision
+from asmdnn.network.narrow.storage import Precision
 
 Shapes = Mapping[str, tuple[int, ...]]
 NUMPY_TYPES = (

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
+from asmdnn.network.joining.place import Place
 from asmdnn.network.limits import Limit
-from asmdnn.network.place import Place
 
 
 class IntegerValues:

@@ -5,8 +5,8 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.arrays import Array
+from asmdnn.network.calls.running import Runnable
 from asmdnn.network.inputs import checked_feeds
-from asmdnn.network.running import Runnable
 from asmdnn.network.states import StateArrays
 
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from asmdnn.errors import shown
-from asmdnn.network.bodies import BODIES
 from asmdnn.network.decompositions.table import foreign
+from asmdnn.network.folding.bodies import BODIES
+from asmdnn.network.folding.sequences import SEQUENCES
 from asmdnn.network.graph import ML, Body, Node
 from asmdnn.network.operators.table import operator_of
-from asmdnn.network.sequences import SEQUENCES
 from asmdnn.records import dataclass
 
 COUNTS = ("nodes", "native", "numpy", "unknown")

@@ -28,7 +28,7 @@ from asmdnn.network.descriptors import channels_last, is_row_major
 from asmdnn.network.format_choice import BY_ITSELF, CHANNELS_LAST, LAST, PLAIN, FormatChoice
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.join import deliver
+from asmdnn.network.joining.join import deliver
 from asmdnn.network.lowering.lowering import ImageFormats
 from asmdnn.network.lowering.table import lower, lowering_of
 from asmdnn.network.steps import Steps

@@ -12,14 +12,14 @@ from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.memory.allocation import within_memory
-from asmdnn.network.kept import find, keep, key_of, key_with
-from asmdnn.network.kept_open import KeptOpenNetwork
-from asmdnn.network.kept_shapes import described
-from asmdnn.network.kept_stages import CutModel
+from asmdnn.network.narrow.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.wire import serialized
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.storage import ErrorLimit, Precision, limit_of, precision_of
+from asmdnn.network.packs.kept import find, keep, key_of, key_with
+from asmdnn.network.packs.kept_open import KeptOpenNetwork
+from asmdnn.network.packs.kept_shapes import described
+from asmdnn.network.packs.kept_stages import CutModel
 from asmdnn.primitives.core.engine import Engine, engine_asking
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
@@ -212,13 +212,13 @@ def place_of(path: Any, sha256: Any) -> Path:
 def network_at(where: Path, threads: int, sha256: str) -> Network:
     """The network in a file of one."""
     with importing():
-        from asmdnn.network.saved import saved
+        from asmdnn.network.packs.saved import saved
 
     count = max_threads() if type(threads) is int and threads == 0 else check_thread_count(threads)
     image = image_file.read(where, sha256)
     if "shapes" in image.text:
         with importing():
-            from asmdnn.network.saved_shapes import open_network
+            from asmdnn.network.packs.saved_shapes import open_network
 
         return open_network(image, str(where), count, origin=(network_at, (where, threads, sha256)))
     found = saved(image, str(where), count)

@@ -10,15 +10,15 @@ from typing import Any
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.asking import Asking
 from asmdnn.network.declaring import check_names, shape_of
-from asmdnn.network.float_types import with_f32_inside
-from asmdnn.network.folding import specialise
+from asmdnn.network.folding.folding import specialise
 from asmdnn.network.graph import NOTHING, Array, Model
+from asmdnn.network.narrow.float_types import with_f32_inside
+from asmdnn.network.narrow.storage import Precision
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.segments import GraphSegment, fused, segments_of
 from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.states import NetworkState, StateWrite, is_index, state_write
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.storage import Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 

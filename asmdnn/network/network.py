@@ -10,11 +10,11 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.calls.plain_call import PlainCall, plain_call_of
+from asmdnn.network.calls.running import NativePart, Runnable
 from asmdnn.network.cuts import check_no_cuts
 from asmdnn.network.inputs import check_apart, check_bound, checked_feeds, names_and_others
 from asmdnn.network.keeping import KeepsState, with_states
-from asmdnn.network.plain_call import PlainCall, plain_call_of
-from asmdnn.network.running import NativePart, Runnable
 from asmdnn.network.states import StateArrays
 from asmdnn.network.words import check_no_borders, delivered
 from asmdnn.planning.host import require_executable
@@ -24,11 +24,11 @@ if TYPE_CHECKING:  # a network from a pack runs without planners
     from asmdnn.network.accuracy import Verification
     from asmdnn.network.compiled import CompiledSegment
     from asmdnn.network.graph import Model
+    from asmdnn.network.narrow.storage import Precision
+    from asmdnn.network.packs.saved import PackedNetwork
     from asmdnn.network.planned import NetworkPlan
-    from asmdnn.network.saved import PackedNetwork
     from asmdnn.network.segments import GraphSegment
     from asmdnn.network.static import StaticGraph
-    from asmdnn.network.storage import Precision
 
 Origin = tuple[Callable[..., "Network"], tuple[Any, ...]]
 FORMATS = ("bin", "s", "o", "h")  # of files of kernels
@@ -64,7 +64,7 @@ class Network(KeepsState):
         if self.is_open or not self.is_native:
             return self.origin
         with importing():
-            from asmdnn.network.saving import image_of
+            from asmdnn.network.packs.saving import image_of
 
         return Network.of_image, (image_of(self._source), self.engine.threads)
 
@@ -72,7 +72,7 @@ class Network(KeepsState):
     def of_image(image: bytes, threads: int) -> "Network":
         """The network in a pack's bytes, as a pickle has them.  Raises InvalidArguments, Unimplemented."""
         with importing():
-            from asmdnn.network.pickling import found_in
+            from asmdnn.network.packs.pickling import found_in
 
         found = found_in(image, threads)
         engine = partial(Engine, isa=found.runnable.isa, threads=threads)  # type: ignore[arg-type]
@@ -217,7 +217,7 @@ class Network(KeepsState):
         model nor PeachPy, plans and packs nothing, and maps the weights.  On any machine, whatever the ISA level.
         For networks that are native throughout.  Raises InvalidArguments, also if the file cannot be written."""
         with importing():
-            from asmdnn.network.saving import write
+            from asmdnn.network.packs.saving import write
 
         self._native("saved")
         write(path, self._source)

@@ -6,13 +6,13 @@ from typing import Any
 from asmdnn.network.declaring import mapping, shape_of
 from asmdnn.network.dims import Shapes, open_dims
 from asmdnn.network.graph import Model
-from asmdnn.network.kept import find, keep
-from asmdnn.network.kept_graph import key_of_model
+from asmdnn.network.narrow.storage import IN_F32, Precision
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.packs.kept import find, keep
+from asmdnn.network.packs.kept_graph import key_of_model
 from asmdnn.network.staged import Stages
 from asmdnn.network.states import StateArrays, checked_state
-from asmdnn.network.storage import IN_F32, Precision
 from asmdnn.primitives.core.engine import Engine
 
 

@@ -13,14 +13,14 @@ from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
+from asmdnn.network.calls.running import Runnable
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes
 from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.held import HeldNetwork, Key
 from asmdnn.network.inputs import check_feeds
-from asmdnn.network.kept_shapes import KeptShapes
-from asmdnn.network.kept_stages import MakeStages
 from asmdnn.network.network import FORMATS, Network, Origin
-from asmdnn.network.running import Runnable
+from asmdnn.network.packs.kept_shapes import KeptShapes
+from asmdnn.network.packs.kept_stages import MakeStages
 from asmdnn.network.states import StateArrays
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.networks import forget, networks
@@ -156,7 +156,7 @@ class OpenNetwork(Network):
         which refuses others.  Code and weights that shapes have in common are there once.  shape: one, as `at` takes
         it, of which a network of fixed dims is written instead."""
         with importing():
-            from asmdnn.network.saving_shapes import write
+            from asmdnn.network.packs.saving_shapes import write
 
         if shape is not None:
             self.at(shape).save(path)

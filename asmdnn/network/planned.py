@@ -7,6 +7,8 @@ from typing import Any, Final
 from asmdnn.collecting import without_collections
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory.allocation import within_memory
+from asmdnn.network.calls.numpy_part import NumpyPart
+from asmdnn.network.calls.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
 from asmdnn.network.cuts import CountOf, cuts_of_graph
 from asmdnn.network.declaring import check_kept, mapping
@@ -14,14 +16,12 @@ from asmdnn.network.graph import Body, Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
 from asmdnn.network.looked_at_first import IntegersAgain
 from asmdnn.network.lowered import ModelLowering, write_of
-from asmdnn.network.numpy_part import NumpyPart
+from asmdnn.network.narrow.storage import IN_F32, Precision, is_fallback
 from asmdnn.network.passing import is_index_type, made_type
 from asmdnn.network.report import batch_line, explanation, precision_line
-from asmdnn.network.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.segments import GraphSegment
 from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.storage import IN_F32, Precision, is_fallback
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
 

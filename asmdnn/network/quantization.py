@@ -10,6 +10,7 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
 from asmdnn.network.declaring import check_kept
 from asmdnn.network.graph import Model, TensorType
+from asmdnn.network.narrow.storage import limit_of, precision_of
 from asmdnn.network.network import Network
 from asmdnn.network.of_model import network_of
 from asmdnn.network.onnx.reader import DOMAINS, read_model
@@ -17,7 +18,6 @@ from asmdnn.network.onnx.writer import model_bytes
 from asmdnn.network.quantised.rewriting import KINDS, MOST, REDUCED, quantized
 from asmdnn.network.static_qdq.ranges import Calibration
 from asmdnn.network.static_quantization import Feeds, StaticModel, StaticQuantizer, worst_errors
-from asmdnn.network.storage import limit_of, precision_of
 from asmdnn.primitives.core.engine import Engine, engine_or_default
 from asmdnn.records import dataclass, field
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.cuts import CountOf
 from asmdnn.network.descriptors import layout_of
+from asmdnn.network.joining.barriers import barriers
+from asmdnn.network.narrow.storage import IN_F32, Precision
 from asmdnn.network.segments import GraphSegment
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import NetworkStep
-from asmdnn.network.storage import IN_F32, Precision
 
 IN_NUMPY = "numpy"  # in the place of an implementation
 

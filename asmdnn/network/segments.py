@@ -7,7 +7,9 @@ import numpy as np
 
 from asmdnn.errors import Unimplemented
 from asmdnn.network.asking import Asking
+from asmdnn.network.calls.running import result_name
 from asmdnn.network.descriptors import input_desc
+from asmdnn.network.folding.remembered import Remembered
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
 from asmdnn.network.fusion.casting import casts_first
@@ -34,16 +36,14 @@ from asmdnn.network.fusion.tiling import untiled
 from asmdnn.network.fusion.upsampling import convolved_first
 from asmdnn.network.fusion.views_after_maps import sunk
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.joining.place import Place
 from asmdnn.network.known import name_of
 from asmdnn.network.layouts import FormatPath, FormatSearch
 from asmdnn.network.looked_at_first import looked_at_first
-from asmdnn.network.narrowing import narrowed
-from asmdnn.network.place import Place
-from asmdnn.network.remembered import Remembered
-from asmdnn.network.running import result_name
+from asmdnn.network.narrow.narrowing import narrowed
+from asmdnn.network.narrow.storage import AS_DECLARED, IN_F32, Precision, StorageTypes
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.steps import NUMBERS, Steps
-from asmdnn.network.storage import AS_DECLARED, IN_F32, Precision, StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass, replace

@@ -1,8 +1,8 @@
 """What the plans of a model for several shapes share."""
 
-from asmdnn.network.remembered import Remembered
+from asmdnn.network.folding.remembered import Remembered
+from asmdnn.network.joining.weights import WeightPool
 from asmdnn.network.template.store import Templates
-from asmdnn.network.weights import WeightPool
 from asmdnn.records import dataclass, field
 
 

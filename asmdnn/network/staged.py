@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from asmdnn.forking import importing
 from asmdnn.network.body_calls import CALLS
+from asmdnn.network.calls.running import Runnable
 from asmdnn.network.declaring import check_kept, constant_of, mapping, names_of
-from asmdnn.network.folding import specialise
+from asmdnn.network.folding.folding import specialise
+from asmdnn.network.folding.remembered import RememberedNodes
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
-from asmdnn.network.kept_stages import Cuts, WaitingPart
 from asmdnn.network.known import nodes_of
+from asmdnn.network.narrow.storage import Precision
 from asmdnn.network.network import Network
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.operators.work import PRODUCTS
-from asmdnn.network.remembered import RememberedNodes
-from asmdnn.network.running import Runnable
+from asmdnn.network.packs.kept_stages import Cuts, WaitingPart
 from asmdnn.network.splitting import DecidedByData, SplitBody, reads_of_node, split
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.storage import Precision
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import replace
 

@@ -6,9 +6,9 @@ from types import MappingProxyType
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.asking import Asking
-from asmdnn.network.buffers import NetworkBuffers
 from asmdnn.network.graph import Array, Node
-from asmdnn.network.place import Place
+from asmdnn.network.joining.buffers import NetworkBuffers
+from asmdnn.network.joining.place import Place
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import PrimitiveDesc

@@ -9,19 +9,19 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.asking import Asking
-from asmdnn.network.buffers import NetworkBuffers
 from asmdnn.network.descriptors import input_desc, is_row_major, layout_of, row_major, stored
 from asmdnn.network.format_choice import BY_ITSELF
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.integer_values import IntegerValues
+from asmdnn.network.joining.buffers import NetworkBuffers
+from asmdnn.network.joining.place import Place, StateWindow
+from asmdnn.network.narrow.storage import AS_DECLARED, StorageTypes
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.passing import passed_type
-from asmdnn.network.place import Place, StateWindow
 from asmdnn.network.quantised.numbers import quantization_of
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import StepList
-from asmdnn.network.storage import AS_DECLARED, StorageTypes
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description

@@ -5,14 +5,14 @@ from functools import partial
 from typing import Any, Final
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.network.calls.numpy_part import NumpyPart
+from asmdnn.network.calls.running import NativePart
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.graph import Array
-from asmdnn.network.numpy_part import NumpyPart
+from asmdnn.network.joining.stepwise import Stepwise, least_times
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.report import IN_NUMPY, TimedStep
-from asmdnn.network.running import NativePart
 from asmdnn.network.segments import GraphSegment
-from asmdnn.network.stepwise import Stepwise, least_times
 
 MOST_REPEATS: Final = 100_000
 Values = Mapping[str, Array]

@@ -9,6 +9,8 @@ import numpy as np
 from asmdnn.network.cancellation import size_of_terms
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.joining.stepwise import Stepwise
+from asmdnn.network.narrow.storage import StorageTypes
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.few_bits import largest_sums
 from asmdnn.network.operators.own import OWN
@@ -16,8 +18,6 @@ from asmdnn.network.quantised.numbers import quantization_of
 from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.saturation import cut_off
 from asmdnn.network.static import StaticGraph
-from asmdnn.network.stepwise import Stepwise
-from asmdnn.network.storage import StorageTypes
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f16
 

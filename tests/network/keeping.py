@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network import kept
-from asmdnn.network.saved import PackedNetwork
+from asmdnn.network.packs import kept
+from asmdnn.network.packs.saved import PackedNetwork
 
 
 def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.bodies import BODIES
+from asmdnn.network.folding.bodies import BODIES
+from asmdnn.network.folding.sequences import SEQUENCES
 from asmdnn.network.onnx.reader import OPSETS
 from asmdnn.network.operators import attributes as table
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.table import operators
-from asmdnn.network.sequences import SEQUENCES
 from tests.network import wire
 from tests.network.nets import engine
 

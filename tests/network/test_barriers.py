@@ -8,9 +8,9 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import PlanError
-from asmdnn.network import arena
-from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.joining import arena
+from asmdnn.network.joining.barriers import barriers
 from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import barriers_before
 from tests.network.nets import compiled, engine, random, reference

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.running import input_name
+from asmdnn.network.calls.running import input_name
 from tests.network.nets import engine, random
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")

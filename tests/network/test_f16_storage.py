@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network import kept
-from asmdnn.network.storage import Precision
+from asmdnn.network.narrow.storage import Precision
+from asmdnn.network.packs import kept
 from tests.network.nets import engine
 from tests.network.test_precision import expected, random, types
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.buffers import NetworkBuffers
+from asmdnn.network.joining.buffers import NetworkBuffers
 from tests.network.nets import engine, random, reference
 
 pytestmark = pytest.mark.isa("avx2")

@@ -12,9 +12,9 @@ import pytest
 import asmdnn as dnn
 from asmdnn.cli.main import main
 from asmdnn.jit.store import DiskStore
-from asmdnn.network import kept
 from asmdnn.network.onnx import reader
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.packs import kept
 from asmdnn.primitives.core.implementation import plans
 from asmdnn.runtime.kernels import kernel_cache
 from tests.network import wire

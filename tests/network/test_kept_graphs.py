@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.kept_graph import key_of_model
-from asmdnn.network.storage import IN_F32, precision_of
+from asmdnn.network.narrow.storage import IN_F32, precision_of
+from asmdnn.network.packs.kept_graph import key_of_model
 from asmdnn.network.symbols import Held
 from tests.network.nets import engine, random
 

@@ -14,14 +14,14 @@ from asmdnn.aten.kept import network_of
 from asmdnn.aten.options import CompileOptions
 from asmdnn.errors import NotPackable
 from asmdnn.jit.image_file import Image
-from asmdnn.network import kept, saved
+from asmdnn.network.calls.numpy_part import NumpyPart
+from asmdnn.network.calls.running import NativePart
 from asmdnn.network.graph import Node
 from asmdnn.network.looked_at_first import IntegersAgain
-from asmdnn.network.node_text import node_read, node_text
-from asmdnn.network.numpy_part import NumpyPart
 from asmdnn.network.onnx import reader
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.running import NativePart
+from asmdnn.network.packs import kept, saved
+from asmdnn.network.packs.node_text import node_read, node_text
 from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.runtime.networks import networks
 from tests.network import wire

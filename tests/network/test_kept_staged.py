@@ -11,9 +11,10 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.jit.image_file import Image
-from asmdnn.network import kept, planned, saved
-from asmdnn.network.kept_stages import KeptPartOfData
+from asmdnn.network import planned
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.packs import kept, saved
+from asmdnn.network.packs.kept_stages import KeptPartOfData
 from asmdnn.network.staged import Stages
 from asmdnn.runtime.kernels import kernel_cache
 from tests.network import wire

@@ -13,10 +13,10 @@ from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
 from asmdnn.network.format_choice import BY_ITSELF, LAST, PLAIN, FormatChoice
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.join import deliver
+from asmdnn.network.joining.join import deliver
+from asmdnn.network.joining.place import Place
 from asmdnn.network.layouts import FormatPath, may_win
 from asmdnn.network.lowering.table import lower
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from tests.network import wire
 from tests.network.nets import compiled, random, reference, residual_graph

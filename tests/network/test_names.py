@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.arena import OWN_SCRATCH
-from asmdnn.network.running import ARENA, WEIGHTS
+from asmdnn.network.calls.running import ARENA, WEIGHTS
+from asmdnn.network.joining.arena import OWN_SCRATCH
 from tests.network.nets import engine
 
 pytestmark = pytest.mark.isa("avx2")

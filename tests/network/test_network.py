@@ -9,9 +9,9 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import PlanError
-from asmdnn.network import arena
+from asmdnn.network.calls.running import WEIGHTS, Runner
 from asmdnn.network.compiled import CompiledSegment
-from asmdnn.network.running import WEIGHTS, Runner
+from asmdnn.network.joining import arena
 from tests.network import wire
 from tests.network.nets import compiled, engine, random, reference, residual, residual_graph
 

@@ -5,8 +5,8 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.memory.winograd import WinogradDesc
-from asmdnn.network.buffers import Weight
-from asmdnn.network.weights import WeightPool
+from asmdnn.network.joining.buffers import Weight
+from asmdnn.network.joining.weights import WeightPool
 
 SQUARE = (40, 24, 3, 3)
 MATRIX = (160, 210)

@@ -9,7 +9,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
-from asmdnn.network.plain_call import plain_call_of
+from asmdnn.network.calls.plain_call import plain_call_of
 from tests.network.nets import engine
 
 pytestmark = pytest.mark.isa("avx2")

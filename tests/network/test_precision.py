@@ -10,8 +10,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.eltwise import gauss
-from asmdnn.network import kept
-from asmdnn.network.storage import Precision
+from asmdnn.network.narrow.storage import Precision
+from asmdnn.network.packs import kept
 from tests.network import nets
 from tests.network.nets import engine, residual_graph
 from tests.support import functions

@@ -14,7 +14,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit import image_file
-from asmdnn.network import saved
+from asmdnn.network.packs import saved
 from tests.network.nets import engine, random, residual
 from tests.support.python import NO_PEACHPY, python
 

@@ -10,9 +10,9 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.jit import image_file
+from asmdnn.network.narrow.storage import Precision
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.saved_shapes import open_network
-from asmdnn.network.storage import Precision
+from asmdnn.network.packs.saved_shapes import open_network
 from asmdnn.runtime.kernels import kernel_cache
 from tests.network.nets import engine, random
 from tests.network.test_saved import SCRIPT

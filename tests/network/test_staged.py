@@ -11,8 +11,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network import body_calls
+from asmdnn.network.calls.running import NativePart
 from asmdnn.network.network import Network
-from asmdnn.network.running import NativePart
 from tests.network.nets import engine, random
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")

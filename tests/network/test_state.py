@@ -11,7 +11,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.errors import PlanError
-from asmdnn.network.state_proof import check_states
+from asmdnn.network.joining.state_proof import check_states
 from tests.network import wire
 from tests.network.nets import compiled, engine, random
 

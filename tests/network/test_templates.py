@@ -14,13 +14,13 @@ from asmdnn.memory.traced import Decided, NumberTrace, TracedNumber
 from asmdnn.network import asking
 from asmdnn.network.asking import Asking
 from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.folding.traced_constants import of_traced
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.template import store
 from asmdnn.network.template.asking import AskingOnce
 from asmdnn.network.template.template import Template, template_of
-from asmdnn.network.traced_constants import of_traced
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.reorder.reorder import Reorder
 from tests.network.nets import engine

@@ -8,7 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn import optim
 from asmdnn.errors import PlanError
-from asmdnn.network import arena
+from asmdnn.network.joining import arena
 from asmdnn.network.training.memory import Keeping, by_cost, by_parts, flow_of, kept_as
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.recipe import LOSS

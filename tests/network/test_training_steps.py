@@ -115,7 +115,7 @@ def test_norms_clip_what_they_write() -> None:
 
 def test_planning_looks_at_each_step_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Which states may be written in place is asked of one graph of steps, however many states there are."""
-    from asmdnn.network.state_order import StepGraph
+    from asmdnn.network.joining.state_order import StepGraph
 
     counts, plain = [0], StepGraph.buffers
 

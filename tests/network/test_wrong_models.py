@@ -13,15 +13,16 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.guard import guarded
-from asmdnn.network import bounds, loading
-from asmdnn.network.bodies import BODIES
+from asmdnn.network import loading
+from asmdnn.network.folding import bounds
+from asmdnn.network.folding.bodies import BODIES
+from asmdnn.network.folding.sequences import SEQUENCES
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Value, listed
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.operators.signatures import signatures
 from asmdnn.network.operators.table import operators
 from asmdnn.network.operators.work import nanoseconds
-from asmdnn.network.sequences import SEQUENCES
 from tests.network import wire
 from tests.network.nets import engine
 from tests.network.valid_nodes import NODES, ValidNode

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from asmdnn.network.folding.remembered import Remembered
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.definition import Value
-from asmdnn.network.remembered import Remembered
 from asmdnn.network.static import StaticGraph, needed
 
 CONVOLUTIONS = {"Conv": 0, "ConvTranspose": 1}  # the dim of weights that counts output channels

@@ -8,11 +8,11 @@ import numpy as np
 
 from asmdnn.network.declaring import shape_of
 from asmdnn.network.decompositions.words import Decomposer
-from asmdnn.network.folding import Folding
+from asmdnn.network.folding.folding import Folding
+from asmdnn.network.folding.prepared import prepared
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.prepared import prepared
 
 Add = Callable[[Node], None]
 AddConstant = Callable[[str, Array], None]

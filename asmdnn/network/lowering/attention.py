@@ -9,9 +9,9 @@ import numpy as np
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.operators.moves import permutation
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward

@@ -4,10 +4,10 @@ import numpy as np
 
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.indices import integers_of, number_given, number_of
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.passing import is_half
-from asmdnn.network.place import Place
 from asmdnn.network.steps import NUMBERS, Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.reorder.reorder import Reorder

@@ -7,9 +7,9 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import channels_last, row_major
 from asmdnn.network.format_choice import CHANNELS_LAST
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.definition import normal
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.types import f32
 

@@ -9,6 +9,7 @@ from asmdnn.network.descriptors import any_format, stored
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.frames import is_frames, lower_frames
 from asmdnn.network.lowering.given_weights import Product, has_given_weights, lower_given, seen_as_gradient
@@ -26,7 +27,6 @@ from asmdnn.network.lowering.sources import cheapest, operand_of
 from asmdnn.network.lowering.zero_points import sums_of_windows, with_sums
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.products import transposed_window
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr

@@ -9,12 +9,12 @@ from asmdnn.network.descriptors import any_format, channels_last, is_row_major, 
 from asmdnn.network.format_choice import CHANNELS_LAST
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.convolutions import convolution
 from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.products import folded
 from asmdnn.network.lowering.sources import cheapest
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.place import Place
 from asmdnn.network.quantised.numbers import BYTES
 from asmdnn.network.quantised.weights import QUANTIZE
 from asmdnn.network.steps import Steps

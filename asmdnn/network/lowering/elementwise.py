@@ -4,11 +4,11 @@ from asmdnn.network.descriptors import channels_last, is_row_major, row_major, s
 from asmdnn.network.format_choice import CHANNELS_LAST
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
 from asmdnn.network.lowering.integers import source_of
 from asmdnn.network.lowering.maps import SIMPLE, Tail
 from asmdnn.network.lowering.views import repeated
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward

@@ -4,10 +4,10 @@ from math import prod
 
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.products import folded
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr

@@ -14,9 +14,9 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array, Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.integer_tail import AnyTail
 from asmdnn.network.operators.geometry import window_of
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import f32

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format
 from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.integer_tail import AnyTail
 from asmdnn.network.lowering.sources import cheapest, operand_of
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData

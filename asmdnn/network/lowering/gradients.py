@@ -6,12 +6,12 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.lowering.pooling import places_of
 from asmdnn.network.lowering.sources import as_wanted, operand_of
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.windows import pooling
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR

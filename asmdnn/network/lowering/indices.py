@@ -7,8 +7,8 @@ from asmdnn.memory.tags import LETTERS
 from asmdnn.network.descriptors import STORED, input_desc, row_major, words_desc
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
+from asmdnn.network.joining.place import Place
 from asmdnn.network.limits import Limit, around
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.gather.description import Gather

@@ -9,10 +9,10 @@ from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.expressions import EXPRESSIONS
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.forms import ONE, ZERO, Emit, Reading, ScaledSum, Sealing, read, value_of
 from asmdnn.network.lowering.maps import Adapt, Tail
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
-from asmdnn.network.place import Place
 from asmdnn.network.quantised.numbers import common_numbers, quantization_of
 from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.steps import Steps

@@ -6,8 +6,8 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.fusion.expressions import SHORT
 from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.map_programs import forms_of, function_of, program_of, several
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import further_name

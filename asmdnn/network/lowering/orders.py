@@ -9,8 +9,8 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.joining.place import Place
 from asmdnn.network.operators.definition import normal
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.topk.description import TopKForward

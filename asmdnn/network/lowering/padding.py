@@ -3,10 +3,10 @@
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.views import cut
 from asmdnn.network.operators.moves import pad_widths
 from asmdnn.network.operators.spans import AxisSpan
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.concat.pad import MODES, Pad

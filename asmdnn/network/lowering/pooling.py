@@ -9,13 +9,13 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.integer_tail import AS_IT_IS, Start, tail_of
 from asmdnn.network.lowering.integers import source_of
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.geometry import window_of
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.windows import pooling
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.concat.pad import Pad

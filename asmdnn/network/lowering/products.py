@@ -7,6 +7,7 @@ import numpy as np
 from asmdnn.network.descriptors import any_format, row_major, stored
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.integer_tail import AnyTail, Start, tail_of
 from asmdnn.network.lowering.integers import (
     IntegerSource,
@@ -19,7 +20,6 @@ from asmdnn.network.lowering.integers import (
 )
 from asmdnn.network.lowering.lowering import Lower, Lowering
 from asmdnn.network.lowering.zero_points import sums_of_rows, with_sums
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr

@@ -11,6 +11,7 @@ from asmdnn.errors import Unimplemented
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array, Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.recurrent import (
     ACTIVATIONS,
@@ -21,7 +22,6 @@ from asmdnn.network.operators.recurrent import (
     missing_kernel,
     of_floats,
 )
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.recurrent.description import GRUForward, LBRGRUForward, LSTMForward, VanillaRNNForward

@@ -7,13 +7,13 @@ import numpy as np
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.lowering import Lowering
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.normalisation import softmax_axes
 from asmdnn.network.operators.reductions import axes_to_reduce
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.normalization.layer_description import LayerNormForward

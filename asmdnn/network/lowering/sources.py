@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from asmdnn.memory import MemoryDesc
-from asmdnn.network.place import Place
+from asmdnn.network.joining.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward

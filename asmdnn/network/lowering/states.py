@@ -5,9 +5,9 @@ import numpy as np
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.joining.place import StateWindow
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.passing import HALVES
-from asmdnn.network.place import StateWindow
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.types import f32

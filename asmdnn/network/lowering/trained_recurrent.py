@@ -5,9 +5,9 @@ from typing import Any
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.gradients import read_by_others
 from asmdnn.network.operators.trained_recurrent import ARGUMENTS, PARTS
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.core.backward import DIFF
 from asmdnn.primitives.recurrent.backward_description import (

@@ -4,8 +4,8 @@ import numpy as np
 
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.maps import Tail
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward

@@ -9,13 +9,13 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.descriptors import row_major
 from asmdnn.network.fusion.maps import Group
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.indices import constant_indices, gather_rows
 from asmdnn.network.lowering.lowering import ImageFormats, Lowering
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.moves import permutation, slices, split_sizes
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.operators.spans import AxisSpan, chosen, whole
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.shuffle.shuffle import Shuffle

@@ -11,10 +11,10 @@ import numpy as np
 from asmdnn.network.descriptors import any_format, row_major
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import Array
+from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.integer_tail import Start
 from asmdnn.network.lowering.integers import IntegerSource, SignedWeights
 from asmdnn.network.lowering.sources import cheapest
-from asmdnn.network.place import Place
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionForward

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.explain.html.page import style
-from asmdnn.network.barriers import barriers
 from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.joining.barriers import barriers
 from asmdnn.network.page.model import PhaseRow, PrimitiveRow, rows_of
 from asmdnn.network.page.picture import arena_picture, in_units
 from asmdnn.network.planned import NetworkPlan

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from asmdnn.network.arena import times_of
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.descriptors import layout_of
+from asmdnn.network.joining.arena import times_of
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.planning.phase import Phase, said_of
 from asmdnn.planning.phases import barriers_before

@@ -11,8 +11,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.network.barriers import barriers, overlap
 from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.joining.barriers import barriers, overlap
 from asmdnn.network.page.model import PrimitiveRow, boxes_of, moments_of, rows_of
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.step_list import NetworkStep

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.network.arrays import Array
-from asmdnn.network.in_place import InPlaceCalls
+from asmdnn.network.calls.in_place import InPlaceCalls
 from asmdnn.network.inputs import check_apart, check_bound, names_and_others
 from asmdnn.network.training.recipe import LOSS
 from asmdnn.network.training.updates import SIZE

@@ -8,8 +8,8 @@ import numpy as np
 
 from asmdnn import optim
 from asmdnn.errors import InvalidArguments, resembling, shown
+from asmdnn.network.narrow.storage import Precision
 from asmdnn.network.static import needed
-from asmdnn.network.storage import Precision
 from asmdnn.network.symbols import Symbol
 from asmdnn.network.training.attention import recognise_attention
 from asmdnn.network.training.forward import SEED, make_trainable

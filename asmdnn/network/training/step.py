@@ -12,7 +12,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.in_place import PlacedNetworks
+from asmdnn.network.calls.in_place import PlacedNetworks
 from asmdnn.network.inputs import as_input
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters

@@ -93,7 +93,7 @@ class Chain:
         *others, last = self.links
         assert isinstance(last.op, PostOp)
         before = Chain(tuple(others)).on_registers(operands)
-        return (*before, last.op.further_on_registers(number, *(operands[name] for name in last.names)))
+        return (*before, last.op.on_registers(*(operands[name] for name in last.names), result=1 + number))
 
 
 NO_CHAIN = Chain()

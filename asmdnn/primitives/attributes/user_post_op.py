@@ -89,12 +89,8 @@ class PostOp:
         """How many values it stores beside its result: those that networks make may."""
         return len(self.program.results) - 1
 
-    def on_registers(self, *operands: Operand) -> postops.PostOp:
-        return ExpressionOp(self.program.only(0), operands)
-
-    def further_on_registers(self, number: int, *operands: Operand) -> postops.PostOp:
-        """What makes a further value of x."""
-        return ExpressionOp(self.program.only(1 + number), operands)
+    def on_registers(self, *operands: Operand, result: int = 0) -> postops.PostOp:
+        return ExpressionOp(self.program.only(result), operands)
 
     def reference(self, x: Any, **tensors: Any) -> Any:
         """The function on numpy arrays, with the constants that it was traced with."""

@@ -1,0 +1,1 @@
+"""What runs: parts of a network, and calls of them."""

@@ -1,0 +1,1 @@
+"""A model for some dims: what is known is computed, bodies come in the place of their nodes."""

@@ -1,0 +1,1 @@
+"""How steps become one plan: buffers, barriers, the arena, and the order in which states are written."""

@@ -1,0 +1,1 @@
+"""Which values and products of a network have narrower types."""

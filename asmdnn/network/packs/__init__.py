@@ -1,0 +1,1 @@
+"""How networks are written down as packs, kept on disk, and found again."""
