@@ -269,3 +269,28 @@ def test_indices_of_several_axes_are_those_of_their_node() -> None:
             message = rf"^indices of GatherND 'chosen'{more}\[2\] is 8, axis {column} of src has {size}"
             with pytest.raises(dnn.InvalidArguments, match=message):
                 each.run({"i": bad})
+
+
+@pytest.mark.isa("avx2")
+@pytest.mark.parametrize("op", ["Max", "Min"])
+@pytest.mark.parametrize("after", ["maps", "a product"])
+def test_the_larger_one_of_nan_is_nan(op: str, after: str) -> None:
+    """On either side, of arrays, constants and several operands; behind a product, too."""
+    function = np.maximum if op == "Max" else np.minimum
+    x, other = np.zeros((4, 4), np.float32), np.arange(16, dtype=np.float32).reshape(4, 4) - 7
+    x[0], x[1, 2], other[:, 3], other[2] = np.nan, np.nan, np.nan, np.nan
+    g = dnn.Graph()
+    a, b = g.input("a", x.shape), g.input("b", x.shape)
+    value = a if after == "maps" else a @ np.eye(4, dtype=np.float32)
+    row = np.float32([1, np.nan, -1, 2])
+    outputs = {"ab": (value, b), "ba": (b, value), "row": (value, row), "turned": (row, value), "all": (value, b, row)}
+    net = g.compile(engine=engine(1), **{name: g.apply(op, *some) for name, some in outputs.items()})
+    assert net.is_native
+    found, values = net.run({"a": x, "b": other}), {a.name: x, b.name: other}
+    wanted_x = x if after == "maps" else x @ np.eye(4, dtype=np.float32)
+    for name, some in outputs.items():
+        arrays = [wanted_x if one is value else values[one.name] if one is b else one for one in some]
+        wanted = arrays[0]
+        for one in arrays[1:]:
+            wanted = function(wanted, one)
+        np.testing.assert_array_equal(found[name], wanted)

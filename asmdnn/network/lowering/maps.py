@@ -16,13 +16,8 @@ from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
 from asmdnn.records import replace
 from asmdnn.types import BinaryAlgorithm
 
-SIMPLE: dict[str, BinaryAlgorithm] = {
-    "Add": "add",
-    "Mul": "mul",
-    "Max": "max",
-    "Min": "min",
-}
-# commutative ones, with an algorithm of their own
+SIMPLE: dict[str, BinaryAlgorithm] = {"Add": "add", "Mul": "mul"}
+# commutative ones, with an algorithm of their own; those of the larger and the smaller one lose NaN, as oneDNN's do
 Adapt = Callable[[tuple[int, ...]], tuple[int, ...]]  # of dims of tensors to those of a result with other axes
 
 
