@@ -168,7 +168,7 @@ def of_each_way() -> tuple[Description, ...]:
 
 
 # Of pairs of bf16, which avx2 does not multiply.
-ABOVE_AVX2 = {("convolution_backward", "products"), ("recurrent", "pairs")}
+ABOVE_AVX2 = {("convolution_backward", "products"), ("convolution_backward", "pixel_pairs"), ("recurrent", "pairs")}
 # Their tests have post-ops of their own.
 OF_GRADIENTS = {dnn.ConvolutionBackwardData, dnn.DeconvolutionBackwardData, dnn.ConvolutionBackwardWeights}
 
