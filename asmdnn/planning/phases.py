@@ -68,6 +68,8 @@ def touches(spec: KernelSpec, argument: int) -> bool:
     footprint = spec.footprint()
     if footprint is None or (footprint.taps and argument in (*footprint.taps.targets, footprint.taps.argument)):
         return True
+    if footprint.words and footprint.words.argument == argument:
+        return True
     return any(each.argument == argument for each in (*footprint.reads, *footprint.writes))
 
 

@@ -57,7 +57,7 @@ def test_inputs_of_any_name(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", OWN)
 def test_outputs_and_inner_values_of_any_name(name: str) -> None:
     """Of a model from a file, which calls its inner values as it likes."""
-    onnx = pytest.importorskip("onnx")
+    onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
     helper, f32 = onnx.helper, onnx.TensorProto.FLOAT
     nodes = [
         helper.make_node("MatMul", ["x", "w"], [name]),
