@@ -124,7 +124,7 @@ class Assembler:
             self._notes.forget_values()
 
     @contextmanager
-    def loop(self, counter: Register, name: str) -> Iterator[Label]:
+    def loop(self, counter: Register | Pointer, name: str) -> Iterator[Label]:
         """The body runs `counter` > 0 times, and leaves 0 in it.  Yields the label of the body's start."""
         start = self.new_label(name)
         self.bind(start)
@@ -139,6 +139,17 @@ class Assembler:
             self.MOV(left, count)
             with self.loop(left, name):
                 yield
+
+    @contextmanager
+    def repeated_outside(self, count: int, name: str) -> Iterator[None]:
+        """As `repeated`, with its counter on the stack: for a loop around code that needs all registers."""
+        if count == 1:
+            yield
+            return
+        left = self.stack(8)
+        self.MOV(left, count)
+        with self.loop(left, name):
+            yield
 
     def align(self, alignment: int) -> None:
         """NOPs up to the next multiple of `alignment` bytes, a power of two up to 64."""

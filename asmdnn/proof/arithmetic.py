@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from operator import and_, or_, xor
 from typing import Final
 
-from asmdnn.proof.values import JUNK, NUMBER, AbstractValue, add, join, multiply, number, subtract
+from asmdnn.proof.values import JUNK, NUMBER, AbstractValue, add, join, multiply, number, rounded_down, subtract
 
 SMALLEST_PAGE: Final = 4096
 
@@ -19,6 +19,8 @@ def _bitwise(operation: Callable[[int, int], int]) -> Function:
         if operation is and_:
             if a == b:
                 return a  # TEST of a register with itself
+            if (place := rounded_down(a, b)) is not None:
+                return place
             limits = [v.offset for v in (a, b) if v.base is None and v.offset is not None]
             if any(0 <= limit < SMALLEST_PAGE for limit in limits):
                 return NUMBER  # a pointer's low bits

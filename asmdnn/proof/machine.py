@@ -22,6 +22,7 @@ from asmdnn.proof.values import (
     below,
     multiply,
     number,
+    on_stack,
 )
 
 CALLER_SAVED: Final = (0, 1, 2, 6, 7, 8, 9, 10, 11)
@@ -87,17 +88,21 @@ class Interpreter:
             if where.offset is None or where.offset % WORD_BYTES:
                 return AbstractValue(Base("argument", ANY_POINTER), None)
             return AbstractValue(Base("argument", where.offset // WORD_BYTES), 0)
-        if where.base == STACK:
-            return JUNK if where.offset is None else state.slots.get(where.offset, JUNK)
+        if on_stack(where):
+            known = where.base == STACK and where.offset is not None
+            return state.slots.get(where.offset, JUNK) if known else JUNK
         return NUMBER
 
     def store(self, state: State, where: AbstractValue, size_bytes: int, value: AbstractValue | None) -> None:
         """Remember a word on the stack, forget what is overwritten."""
-        if where.base != STACK:
+        lower = on_stack(where)
+        if not lower:
             return
         if where.offset is None:
             state.slots.clear()
             return
+        if lower > 1:
+            where, size_bytes, value = AbstractValue(STACK, where.offset - lower + 1), size_bytes + lower - 1, None
         for at in [at for at in state.slots if at < where.offset + size_bytes and where.offset < at + WORD_BYTES]:
             del state.slots[at]
         if value is not None:

@@ -38,7 +38,7 @@ def offence(machine: Interpreter, access: Access, where: AbstractValue) -> str:
     if where.base is None:
         return "the address is a number, which no pointer of the frame is part of"
     kind = where.base.kind
-    if kind in ("argument", "indexed", "stack"):
+    if kind in ("argument", "indexed", "stack", "aligned"):
         return ""
     if kind == "code":
         return code_offence(machine, access, where)

@@ -6,7 +6,7 @@ from asmdnn.proof.facts import RSP, Access
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
 from asmdnn.proof.machine import Interpreter
 from asmdnn.proof.state import State
-from asmdnn.proof.values import STACK, AbstractValue, at_entry
+from asmdnn.proof.values import STACK, AbstractValue, at_entry, on_stack
 
 RULE, STACK_RULE = "callee-saved", "stack"
 RED_ZONE_BYTES: Final = 128
@@ -26,7 +26,7 @@ def check(machine: Interpreter, step: PlacedInstruction, state: State) -> None:
     if step.fact.flow == "indirect call" and (top.offset - RETURN_ADDRESS_BYTES) % CALL_ALIGNMENT_BYTES:
         raise kernel.broken(STACK_RULE, f"rsp is {-top.offset} bytes below its start at a call, not 16-aligned", step)
     for access, where in machine.touched(state, step):
-        if where.base == STACK and (access.reads or access.writes) and step.fact.flow == "next":
+        if on_stack(where) and (access.reads or access.writes) and step.fact.flow == "next":
             if where.offset is None and not access.writes and kernel.contract.footprint is not None:
                 continue  # the walk, which the rule "footprint" needs, knows where
             check_access(kernel, step, where, access, top.offset)
@@ -44,8 +44,8 @@ def check_access(kernel: Kernel, step: PlacedInstruction, where: AbstractValue, 
     """Between the red zone's end and the return address; or a read of an argument after that."""
     if where.offset is None:
         raise kernel.broken(STACK_RULE, "it touches an unknown place of the stack", step)
-    if where.offset < top - RED_ZONE_BYTES:
-        raise kernel.broken(STACK_RULE, f"{top - where.offset} bytes below rsp, beyond the red zone", step)
+    if (lowest := where.offset - on_stack(where) + 1) < top - RED_ZONE_BYTES:
+        raise kernel.broken(STACK_RULE, f"{top - lowest} bytes below rsp, beyond the red zone", step)
     words = len(kernel.contract.entry.stack) if kernel.contract.entry else 0
     is_argument = RETURN_ADDRESS_BYTES <= where.offset <= RETURN_ADDRESS_BYTES * (words + 1) - access.size_bytes
     if where.offset + access.size_bytes > 0 and (access.writes or not is_argument):

@@ -19,6 +19,7 @@ class Base(NamedTuple):
     list (group; position), count (group), tap (number: the word of the tuple, group), moved (argument, group, word).
     Of bounded numbers: below (number: the bound n, word: a factor f), which is f times a number from 0 to n - 1; and,
     that many bytes further, indexed (argument, group: n, word: f) and constants (group: n, word: f), in the code.
+    A place of the stack that is rounded down has the kind aligned, and the multiple as its number.
     """
 
     kind: str
@@ -45,6 +46,23 @@ class Entry(NamedTuple):
 
     registers: tuple[tuple[int, AbstractValue], ...]
     stack: tuple[AbstractValue, ...]
+
+
+def rounded_down(place: AbstractValue, mask: AbstractValue) -> AbstractValue | None:
+    """A place of the stack with its low bits cleared; None if that is not what the mask does."""
+    if place.base != STACK or place.offset is None or mask.base is not None or mask.offset is None:
+        return None
+    multiple = -mask.offset
+    is_power = multiple > 0 and not multiple & (multiple - 1)
+    return AbstractValue(Base("aligned", multiple), place.offset) if is_power else None
+
+
+def on_stack(value: AbstractValue) -> int:
+    """0 for what is not on the stack; 1 for a place that is known as it was computed, n for one that may lie up to
+    n - 1 bytes lower."""
+    if value.base is None or value.base.kind not in ("stack", "aligned"):
+        return 0
+    return value.base.number or 1
 
 
 def number(value: int) -> AbstractValue:

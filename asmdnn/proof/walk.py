@@ -18,7 +18,7 @@ from asmdnn.proof.flags import decide, tested_value
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
 from asmdnn.proof.machine import Interpreter
 from asmdnn.proof.state import WORD_BYTES, State
-from asmdnn.proof.values import CODE, NUMBER, STACK, AbstractValue, Base, number
+from asmdnn.proof.values import CODE, NUMBER, AbstractValue, Base, number, on_stack
 
 RULE: Final = "footprint"
 MOST_STEPS: Final = 5_000_000
@@ -183,7 +183,7 @@ class Walker(Interpreter):
         for access, where in self.touched(state, step):
             if not (access.reads or access.writes):
                 continue
-            if where.base != STACK:
+            if not on_stack(where):
                 self.touch(state, step, access, where)
             elif access.base != RSP and fact.flow == "next":  # the rule "stack" has left what it did not know
                 top = state.registers[RSP].offset

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.dot.amx_rows import Finish
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, MatmulTile, TileKernel
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, SRC, WEIGHTS, MatmulTile, TileKernel
 from asmdnn.generators.dot.tile_products import EqualTiles, TileProducts, depth_in_tiles
 from asmdnn.generators.functions.chain import words_of
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -53,94 +53,80 @@ class AmxTileSpec(TileKernel):
 
 
 class AmxCode:
-    """The code of a call; pointers stay in registers, and are at the rows and columns of the next block."""
+    """The code of a call.  src and weights stay in registers, at the rows and columns of the next block."""
 
     def __init__(self, tile: MatmulTile, cut: EqualTiles, v: Vector, tiles: TileRegisters) -> None:
         assert tile.depth and tile.padded and not (tile.scaled or tile.packs) and not tile.items.weights_bytes
         assert not tile.pieces or tile.piece_depth % tile.types.group == 0, "weights have whole groups of every piece"
         self.tile, self.cut, self.v, self.asm = tile, cut, v, v.asm
-        self.pointers: dict[int, Register] = {}
-        for argument in (SRC, WEIGHTS, DST, *[BIAS] * (tile.bias is not None)):
-            self.pointers[argument] = self.asm.gp.take(ARGUMENTS[argument])
-            self.asm.MOV(self.pointers[argument], mem(self.asm.frame, 8 * argument))
-        self.src, self.weights = self.pointers[SRC], self.pointers[WEIGHTS]
+        self.src, self.weights = self.pointer(SRC), self.pointer(WEIGHTS)
         # Rows of sums on the stack are as far apart as groups of weights.
         sums_bytes = BLOCK_TILES * TILE_ROWS * tile.weights_row_bytes
         self.products = TileProducts(tile, cut.size, v, tiles, sums_bytes)
         self.products.start(self.src, self.weights)
         self.bytes_of = self.products.bytes_of
-        self.finish = Finish(tile, v, self.pointers, self.products.sums)
+        self.finish = Finish(tile, v, self.products.sums, self.products.rounds)
+
+    def pointer(self, argument: int) -> Register:
+        register: Register = self.asm.gp.take(ARGUMENTS[argument])
+        self.asm.MOV(register, mem(self.asm.frame, 8 * argument))
+        return register
 
     def compute(self) -> None:
         """Panel after panel of weights, whole ones in a loop; in each all rows."""
         tile = self.tile
         width = tile.panel_vectors * self.v.lanes
         whole, rest = divmod(tile.columns, width)
-        if whole > 1:
-            with self.asm.repeated(whole, "panels left", "panels"):
+        if whole:
+            with self.finish.columns(width), self.asm.repeated_outside(whole, "panels"):
                 self.next_panel(self.panel(width))
-        elif whole:
-            passed = self.panel(width)
-            if rest:
-                self.next_panel(passed)
         if rest:
-            self.panel(rest)
+            with self.finish.columns(rest):
+                self.panel(rest)
 
     def panel(self, columns: int) -> int:
         """All rows of all items; by how many bytes src is left behind the first."""
         count, step = self.tile.items.count, self.tile.items.src_bytes
-        with self.finish.columns(columns):
-            if count == 1:
-                return self.item(columns)
-            together = BLOCK_TILES if self.cut.tiles % BLOCK_TILES else 1
-            with self.asm.repeated(count // together, "items left", "items"):
-                passed = self.two_items(columns) if together > 1 else self.item(columns)
-                self.asm.ADD(self.src, together * step - passed)
-                self.finish.next_item(self.tile.rows, together)
-            if count % together:
-                passed = self.item(columns)
-                self.asm.ADD(self.src, step - passed)
-                self.finish.next_item(self.tile.rows, 1)
+        if count == 1:
+            return self.item(columns)
+        together = BLOCK_TILES if self.cut.tiles % BLOCK_TILES else 1
+        with self.asm.repeated_outside(count // together, "items"):
+            passed = self.two_items(columns) if together > 1 else self.item(columns)
+            self.asm.ADD(self.src, together * step - passed)
+            self.finish.next_item(self.tile.rows, together)
+        if count % together:
+            passed = self.item(columns)
+            self.asm.ADD(self.src, step - passed)
+            self.finish.next_item(self.tile.rows, 1)
         return count * step
 
     def item(self, columns: int) -> int:
-        """All rows, pair after pair of tiles; src and dst are left behind them."""
+        """All rows, pair after pair of tiles; src is left behind them."""
         cut, size = self.cut, self.cut.size
         pairs = (cut.tiles - 1) // BLOCK_TILES
         if pairs:
-            with self.asm.repeated(pairs, "pairs of tiles left", "pairs of tiles"):
-                self.block((0, self.bytes_of(size)), size, columns)
-                self.finish.rows(0, BLOCK_TILES * size)
+            with self.asm.repeated_outside(pairs, "pairs of tiles"):
+                self.block((0, self.bytes_of(size)), BLOCK_TILES * size, columns)
                 self.asm.ADD(self.src, self.bytes_of(BLOCK_TILES * size))
-        last = cut.tiles - BLOCK_TILES * pairs
-        if last == 1:
-            self.block((-self.bytes_of(cut.again),), size, columns)
-            self.finish.rows(cut.again, size - cut.again)
+        if cut.tiles - BLOCK_TILES * pairs == 1:
+            self.block((-self.bytes_of(cut.again),), size - cut.again, columns)
         else:
-            self.block((0, self.bytes_of(size - cut.again)), size - cut.again, columns)
-            self.finish.rows(0, BLOCK_TILES * size - cut.again)
+            self.block((0, self.bytes_of(size - cut.again)), BLOCK_TILES * size - cut.again, columns)
         return self.bytes_of(BLOCK_TILES * pairs * size)
 
     def two_items(self, columns: int) -> int:
-        """All rows of two, a tile of each at a time; src and dst are left behind those of the first."""
+        """All rows of two, a tile of each at a time; src is left behind those of the first."""
         cut, size = self.cut, self.cut.size
         whole = cut.tiles - bool(cut.again)
         if whole:
-            with self.asm.repeated(whole, "tiles left", "tiles"):
-                self.tile_of_two(0, columns)
+            with self.finish.two_items(size), self.asm.repeated_outside(whole, "tiles"):
+                self.block((0, self.tile.items.src_bytes), BLOCK_TILES * size, columns)
                 self.asm.ADD(self.src, self.bytes_of(size))
         if cut.again:
-            self.tile_of_two(cut.again, columns)
+            begin, rows = -self.bytes_of(cut.again), size - cut.again
+            with self.finish.two_items(rows):
+                self.block((begin, begin + self.tile.items.src_bytes), BLOCK_TILES * rows, columns)
         return self.bytes_of(whole * size)
-
-    def tile_of_two(self, again: int, columns: int) -> None:
-        """again: rows of it that the tile before has stored."""
-        begin, size = -self.bytes_of(again), self.cut.size
-        self.block((begin, begin + self.tile.items.src_bytes), size, columns)
-        self.finish.rows(again, size - again)
-        self.finish.next_item(size - again, 1)
-        self.finish.rows(size + again, size - again)
-        self.finish.next_item(0, -1)
 
     def next_panel(self, passed: int) -> None:
         """Back to the first row, on to the next columns."""
@@ -148,13 +134,16 @@ class AmxCode:
         self.asm.ADD(self.weights, self.tile.panel_bytes)
         self.finish.next_panel()
 
-    def block(self, begins: Sequence[int], apart: int, columns: int) -> None:
-        """The sums of tiles whose src begins at these bytes from here, in row-major order on the stack, so many rows
-        apart."""
-        products, vectors = self.products, -(-columns // self.v.lanes)
-        acc = products.added(begins, [j * TILE_ROW_BYTES for j in range(vectors)])
+    def block(self, begins: Sequence[int], rows: int, columns: int) -> None:
+        """The sums of tiles whose src begins at these bytes from here; so many rows of them are new, each tile's last
+        ones, and wait for vectors.  Of rows that tiles share the first tile has them."""
+        products, vectors, step = self.products, -(-columns // self.v.lanes), self.tile.weights_row_bytes
+        acc = products.added(begins, [j * TILE_ROW_BYTES for j in range(vectors)], self.finish.between)
         self.asm.role("sums to the stack")
-        for i, row in reversed(list(enumerate(acc))):  # the first tile has the rows that both have
+        end = BLOCK_TILES * TILE_ROWS - self.cut.size
+        apart = rows // BLOCK_TILES if self.finish.rows_of_item else rows - self.cut.size
+        for i, row in reversed(list(enumerate(acc))):
+            begin = end - (len(acc) - 1 - i) * apart
             for j, x in enumerate(row):
-                begin = i * apart * self.tile.weights_row_bytes + j * TILE_ROW_BYTES
-                products.store(x, begin, products.group_step)
+                products.store(x, begin * step + j * TILE_ROW_BYTES, products.group_step)
+        self.finish.wait(rows)

@@ -4,21 +4,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from asmdnn.generators.dot.epilogue import TileEpilogue
-from asmdnn.generators.dot.matmul_shape import BIAS, DST, MatmulTile
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, MatmulTile
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of
+from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROWS
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.types import s32
 
 
 class Rounds:
-    """Pointers that move on by some bytes in every round of a loop."""
+    """Pointers that move on by some bytes in every round of a loop.  outside: around other loops."""
 
-    def __init__(self, asm: Assembler, bytes_of: Mapping[Register, int]) -> None:
-        self.asm, self.bytes_of, self.done = asm, bytes_of, 0
+    def __init__(self, asm: Assembler, bytes_of: Mapping[Register, int], outside: bool = False) -> None:
+        self.asm, self.bytes_of, self.outside, self.done = asm, bytes_of, outside, 0
 
     @contextmanager
     def loop(self, count: int, stays: bool) -> Iterator[None]:
@@ -28,7 +29,8 @@ class Rounds:
             if not stays:
                 self.move(1)
             return
-        with self.asm.repeated(count, "steps left", "steps"):
+        asm = self.asm
+        with asm.repeated_outside(count, "pieces") if self.outside else asm.repeated(count, "steps left", "steps"):
             yield
             self.move(1)
         self.done = count
@@ -45,25 +47,31 @@ class Rounds:
 
 
 class Finish:
-    """Rows of sums become rows of dst.  The pointers to dst, bias and operands move from row to row.
+    """Rows of sums become rows of dst: those of a block while the next one is multiplied, which takes vectors no time.
 
-    pointers: in registers, by argument; those to operands lie on the stack, in copies of the frame's words.
+    The sums of a block end where the memory for them ends.  Pointers to dst and bias are in registers, those to
+    operands in words of the stack, all at the next row that waits; other words have where the next block begins.
+
+    sums: the memory for a block's sums.  rounds: in which a block is multiplied; `some` of the rows follow each.
     """
 
-    def __init__(self, tile: MatmulTile, v: Vector, pointers: Mapping[int, Register], sums: Pointer) -> None:
-        self.tile, self.v, self.asm, self.pointers, self.sums = tile, v, v.asm, pointers, sums
+    def __init__(self, tile: MatmulTile, v: Vector, sums: Register, rounds: int) -> None:
+        self.tile, self.v, self.asm, self.sums = tile, v, v.asm, sums
+        self.rows_of_round = -(-BLOCK_TILES * TILE_ROWS // rounds)
+        self.rows_of_item = 0  # in a block of two items
         operands = [operand for operand in operands_read(tile.post_ops) if operand is not OLD_DST]
         self.row_bytes, self.panel_bytes = {DST: tile.dst_row_bytes}, {DST: self.width_bytes(tile.dst_type.size_bytes)}
         if tile.bias:
             self.row_bytes[BIAS] = tile.bias.row_bytes
             self.panel_bytes[BIAS] = self.width_bytes(tile.types.sums.size_bytes) if tile.bias.columns else 0
-        self.homes: dict[int, Pointer] = {}
+        self.pointers = {argument: self.asm.gp.take(ARGUMENTS[argument]) for argument in self.row_bytes}
         for operand in operands:
             self.row_bytes[operand.argument] = operand.row_bytes
             self.panel_bytes[operand.argument] = tile.panel_vectors * operand.vector_bytes
         self.item_bytes = {DST: tile.items.dst_bytes} | ({BIAS: tile.items.bias_bytes} if tile.bias else {})
-        for argument in sorted({operand.argument for operand in operands}):
-            self.homes[argument] = copy_of_word(v.asm, argument)
+        self.next = {argument: copy_of_word(v.asm, argument) for argument in self.row_bytes}
+        self.homes = {operand.argument: self.asm.stack(8) for operand in operands}
+        self.waiting = self.asm.gp.take("rows that wait, to the end of the sums")
 
     def width_bytes(self, element_bytes: int) -> int:
         """Of a panel's columns."""
@@ -73,36 +81,92 @@ class Finish:
     def columns(self, columns: int) -> Iterator[None]:
         """Around the rows of so many columns, at most a panel's."""
         vectors = -(-columns // self.v.lanes)
+        self.asm.XOR(self.waiting, self.waiting)
         self.epilogue = TileEpilogue(self.v, self.tile.post_ops, self.homes, self.tile.epilogue_types())
         with self.v.parts(vectors, columns, halves=self.tile.has_halves) as self.parts:
             yield
+            self.rest()
         self.epilogue.release()
 
-    def rows(self, first: int, count: int) -> None:
-        """So many rows of sums from there on."""
+    @contextmanager
+    def two_items(self, rows: int) -> Iterator[None]:
+        """Around blocks of two items, so many rows of each."""
+        self.rest()
+        self.rows_of_item = rows
+        yield
+        self.rest()
+        self.rows_of_item = 0
+
+    def wait(self, count: int) -> None:
+        """So many rows wait, the last ones of the sums; of the rows before none waits any more."""
         asm = self.asm
         asm.role("finish")
-        left, at = asm.gp.take("rows left"), asm.gp.take("sums")
-        base = self.sums.form.base
-        asm.LEA(at, mem(base, self.sums.displacement + first * self.tile.weights_row_bytes))
-        asm.MOV(left, count)
-        with asm.loop(left, "rows"):
-            self.row(at)
-            asm.ADD(at, self.tile.weights_row_bytes)
-            self.move(self.row_bytes, 1)
-        asm.gp.free(left, at)
+        for argument, pointer in self.pointers.items():
+            asm.MOV(pointer, self.next[argument])
+        with asm.gp.taken("post-op's operand") as pointer:
+            for argument, home in self.homes.items():
+                asm.MOV(pointer, self.next[argument])
+                asm.MOV(home, pointer)
+        asm.MOV(self.waiting, -count * self.tile.weights_row_bytes)
+        self.next_rows(self.rows_of_item or count)
 
-    def row(self, sums: Register) -> None:
+    def between(self) -> None:
+        """Those of a round."""
+        self.some(self.rows_of_round)
+
+    def rest(self) -> None:
+        """All that wait."""
+        asm, done = self.asm, self.asm.new_label("no row waits")
+        asm.role("finish")
+        asm.TEST(self.waiting, self.waiting)
+        asm.JZ(done)
+        rows = asm.new_label("rows")
+        asm.bind(rows)
+        self.row()
+        asm.JNZ(rows)
+        asm.bind(done)
+
+    def some(self, most: int) -> None:
+        """So many of them, or fewer if no more wait."""
+        asm, done = self.asm, self.asm.new_label("no row waits")
+        asm.role("finish")
+        asm.TEST(self.waiting, self.waiting)
+        asm.JZ(done)
+        if most == 1:
+            self.row()
+        else:
+            with asm.repeated(most, "rows of a round", "rows"):
+                self.row()
+                asm.JZ(done)
+        asm.bind(done)
+
+    def row(self) -> None:
+        """The first that waits; ends with a flag that says whether it was the last."""
         tile, v = self.tile, self.v
+        end = BLOCK_TILES * TILE_ROWS * tile.weights_row_bytes
         x, size = v.registers.take("sums"), v.lanes * tile.dst_type.size_bytes
         for j, part in enumerate(self.parts):
             at = mem(self.pointers[DST], j * size, size=size)
-            v.load(x, mem(sums, j * v.bytes, size=v.bytes))
+            v.load(x, mem(self.sums, end + j * v.bytes, index=self.waiting, size=v.bytes))
             self.start(x, j, part)
             if tile.works_in_f32:
                 element_of(tile.types.sums).widen(v, x, x)
             self.epilogue.finish(x, 0, j, at, part, part)
         v.registers.free(x)
+        self.move(self.row_bytes)
+        self.asm.ADD(self.waiting, tile.weights_row_bytes)
+        if self.rows_of_item:
+            self.to_second_item()
+
+    def to_second_item(self) -> None:
+        """The pointers, where the rows of the first one end."""
+        same = self.asm.new_label("same item")
+        self.asm.CMP(self.waiting, -self.rows_of_item * self.tile.weights_row_bytes)
+        self.asm.JNE(same)
+        self.move({argument: -self.rows_of_item * step for argument, step in self.row_bytes.items()})
+        self.move(self.item_bytes)
+        self.asm.bind(same)
+        self.asm.TEST(self.waiting, self.waiting)
 
     def start(self, x: Register, j: int, part: Lanes) -> None:
         """What sums start from is added to them: what dst holds, or a bias."""
@@ -118,28 +182,30 @@ class Finish:
             return
         (self.asm.VPADDD if tile.types.sums == s32 else self.asm.VADDPS)(x, x, start)
 
-    def move(self, bytes_of: Mapping[int, int], times: int) -> None:
-        """Every pointer by so many bytes."""
+    def move(self, bytes_of: Mapping[int, int]) -> None:
+        """Every pointer of the rows that wait by so many bytes."""
         for argument, step in bytes_of.items():
-            if not step * times:
-                continue
-            if argument in self.pointers:
-                self.asm.ADD(self.pointers[argument], times * step)
-            else:
-                with self.asm.gp.taken("post-op's operand") as pointer:
-                    self.asm.MOV(pointer, self.homes[argument])
-                    self.asm.ADD(pointer, times * step)
-                    self.asm.MOV(self.homes[argument], pointer)
+            if step:
+                self.asm.ADD(self.pointers.get(argument) or self.homes[argument], step)
+
+    def move_next(self, bytes_of: Mapping[int, int], times: int) -> None:
+        for argument, step in bytes_of.items():
+            if step * times:
+                self.asm.ADD(self.next[argument], times * step)
+
+    def next_rows(self, rows: int) -> None:
+        """The next block begins so many rows further down."""
+        self.move_next(self.row_bytes, rows)
 
     def next_item(self, rows: int, items: int) -> None:
         """From after so many rows of an item to the first of these in another one."""
-        self.move(self.row_bytes, -rows)
-        self.move(self.item_bytes, items)
+        self.move_next(self.row_bytes, -rows)
+        self.move_next(self.item_bytes, items)
 
     def next_panel(self) -> None:
         """From after the last row of a panel, or its last item, to the first of the next."""
         if (count := self.tile.items.count) > 1:
             self.next_item(0, -count)
         else:
-            self.move(self.row_bytes, -self.tile.rows)
-        self.move(self.panel_bytes, 1)
+            self.next_rows(-self.tile.rows)
+        self.move_next(self.panel_bytes, 1)

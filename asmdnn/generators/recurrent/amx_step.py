@@ -147,8 +147,9 @@ class AmxStepCode:
         asm, v, tile = self.asm, self.v, self.tile
         self.pointers = {argument: self.pointer(name, argument) for name, argument in self.arguments.items()}
         self.sums = asm.gp.take("sums")
-        place = self.products.sums.displacement + first * self.sums_row_bytes
-        asm.LEA(self.sums, mem(self.products.sums.form.base, place))
+        asm.MOV(self.sums, self.products.home)
+        if first:
+            asm.ADD(self.sums, first * self.sums_row_bytes)
         asm.role("cell")
         at_once = rows_at_once(count, max(1, tile.together // tile.vectors))
         with v.parts(tile.vectors, tile.units) as parts:
