@@ -11,3 +11,9 @@ L1_SETS_BYTES: Final = 4096  # of a way: addresses that differ by a multiple sha
 def lines_that_stay(distance_bytes: int, set_lines: int) -> int:
     """How many lines so far apart L1 holds at a time, if it has room for `set_lines` of them in a set."""
     return set_lines * L1_SETS_BYTES // gcd(max(distance_bytes, 1), L1_SETS_BYTES)
+
+
+def odd_lines(size_bytes: int) -> int:
+    """At least so many bytes, an odd number of cache lines."""
+    lines = -(-size_bytes // LINE_BYTES)
+    return LINE_BYTES * (lines + 1 - lines % 2)

@@ -60,6 +60,17 @@ class Factors:
 
 
 @dataclass(frozen=True, slots=True)
+class Far:
+    """Operands whose tiles are loaded by TILELOADDT1, which leaves L1 to the others."""
+
+    src: bool = False
+    weights: bool = False
+
+
+NEAR: Final = Far()
+
+
+@dataclass(frozen=True, slots=True)
 class TileRegisters:
     """acc: by tiles of rows and columns.  whole, last: factors of 16 groups of k, and of those of the last ones, which
     are fewer; None for one that a product has not."""
@@ -107,6 +118,7 @@ def multiply_tiles(
     acc: Sequence[Sequence[Register]],
     factors: Factors,
     at: tuple[Sequence[Pointer], Sequence[Pointer]],
+    far: Far = NEAR,
 ) -> None:
     """acc[i][j] += src[i] . weights[j] of one depth, for all tiles of rows and columns that `at` says the place of.
 
@@ -116,14 +128,14 @@ def multiply_tiles(
     instruction = getattr(asm, tile_product(types))
     holds: dict[Register, Pointer] = {}
 
-    def loaded(register: Register, place: Pointer) -> Register:
+    def loaded(register: Register, place: Pointer, is_far: bool) -> Register:
         if holds.get(register) is not place:
-            asm.TILELOADD(register, place)
+            (asm.TILELOADDT1 if is_far else asm.TILELOADD)(register, place)
             holds[register] = place
         return register
 
     order = list(range(len(at[0])))
     for j, columns in enumerate(at[1]):
         for i in order[:: -1 if j % 2 else 1]:
-            right = loaded(factors.weights[j], columns)
-            instruction(acc[i][j], loaded(factors.src[i], at[0][i]), right)
+            right = loaded(factors.weights[j], columns, far.weights)
+            instruction(acc[i][j], loaded(factors.src[i], at[0][i], far.src), right)

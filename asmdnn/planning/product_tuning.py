@@ -79,8 +79,17 @@ class ProductTuning:
     amx_rows: int = 16  # fewer are left to vectors: beside one, 16 are the fewest that were measured
     amx_call_cycles: int = 1050  # that a call's configuration of tiles costs
     amx_call_share: float = 8.0  # times that, calls are long at least, by several panels if rows are few
+    amx_most_share: float = 40.0  # and longer, as long as there are so many calls for threads to share:
+    amx_calls: int = 8
     amx_step_cycles: float = 64.0  # of a block of 2 by 2 tiles over 16 groups of k: Intel's manual says 16 a product
     amx_end_cycles: int = 130  # of such a block: its sums to the stack, and from there to dst
+    amx_near_bytes: int = 48 << 10  # of L1: what a block and a panel of weights may have to stay there
+    # What a step takes longer where rows of src are an even number of lines apart, or no whole one, and what copying a
+    # line takes, out of L2 or from further away: on an Emerald Rapids, which has a row of its own for the others.
+    amx_even_cycles: float = 33.0
+    amx_split_cycles: float = 60.0
+    amx_copied_cycles: float = 13.0
+    amx_far_copied_cycles: float = 20.0
     few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
     strided_depth: int = 8  # more steps of k whose elements of src are strided are copied,
     strided_columns: int = 64  # if so many columns read them

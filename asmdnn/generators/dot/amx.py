@@ -23,7 +23,7 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS, SRC, WEIGHTS, MatmulTi
 from asmdnn.generators.dot.tile_products import EqualTiles, TileProducts, depth_in_tiles
 from asmdnn.generators.functions.chain import words_of
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROW_BYTES, TILE_ROWS, TileRegisters, configured
+from asmdnn.isa.tiles import BLOCK_TILES, NEAR, TILE_ROW_BYTES, TILE_ROWS, Far, TileRegisters, configured
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -31,9 +31,13 @@ from asmdnn.records import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmxTileSpec(TileKernel):
-    """The kernel of a tile with dense groups of src and weights in panels of one or two vectors."""
+    """The kernel of a tile with dense groups of src and weights in panels of one or two vectors.
+
+    far: operands that are read from L2, so that others stay in L1.
+    """
 
     tile: MatmulTile
+    far: Far = NEAR
 
     @property
     def name(self) -> str:
@@ -48,21 +52,22 @@ class AmxTileSpec(TileKernel):
         tiles_of_rows = cut.tiles * self.tile.items.count
         block = min(BLOCK_TILES, tiles_of_rows), min(self.tile.panel_vectors, self.tile.vectors)
         with configured(asm, cut.size, block, depth_in_tiles(self.tile)) as tiles:
-            AmxCode(self.tile, cut, vector_of(self.isa, asm), tiles).compute()
+            AmxCode(self, cut, vector_of(self.isa, asm), tiles).compute()
         asm.ret()
 
 
 class AmxCode:
     """The code of a call.  src and weights stay in registers, at the rows and columns of the next block."""
 
-    def __init__(self, tile: MatmulTile, cut: EqualTiles, v: Vector, tiles: TileRegisters) -> None:
+    def __init__(self, spec: AmxTileSpec, cut: EqualTiles, v: Vector, tiles: TileRegisters) -> None:
+        tile = spec.tile
         assert tile.depth and tile.padded and not (tile.scaled or tile.packs) and not tile.items.weights_bytes
         assert not tile.pieces or tile.piece_depth % tile.types.group == 0, "weights have whole groups of every piece"
         self.tile, self.cut, self.v, self.asm = tile, cut, v, v.asm
         self.src, self.weights = self.pointer(SRC), self.pointer(WEIGHTS)
         # Rows of sums on the stack are as far apart as groups of weights.
         sums_bytes = BLOCK_TILES * TILE_ROWS * tile.weights_row_bytes
-        self.products = TileProducts(tile, cut.size, v, tiles, sums_bytes)
+        self.products = TileProducts(tile, cut.size, v, tiles, sums_bytes, spec.far)
         self.products.start(self.src, self.weights)
         self.bytes_of = self.products.bytes_of
         self.finish = Finish(tile, v, self.products.sums, self.products.rounds)

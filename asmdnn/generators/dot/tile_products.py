@@ -7,7 +7,7 @@ from asmdnn.generators.dot.amx_rows import Rounds
 from asmdnn.generators.dot.matmul_shape import MatmulTile, PieceLoop
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.dense import dense_of
-from asmdnn.isa.tiles import TILE_GROUPS, TILE_ROW_BYTES, TILE_ROWS, TileRegisters, multiply_tiles
+from asmdnn.isa.tiles import NEAR, TILE_GROUPS, TILE_ROW_BYTES, TILE_ROWS, Far, TileRegisters, multiply_tiles
 from asmdnn.isa.vector import Vector
 from asmdnn.records import dataclass
 
@@ -44,8 +44,10 @@ class TileProducts:
     """tile: the types, the depth, and distances of rows.  size: rows of a tile.  sums_bytes: of the stack, where sums
     wait for vectors.  Between `start` and `release` src and weights are in registers, which are left as they are."""
 
-    def __init__(self, tile: MatmulTile, size: int, v: Vector, tiles: TileRegisters, sums_bytes: int) -> None:
-        self.tile, self.size, self.v, self.asm, self.tiles = tile, size, v, v.asm, tiles
+    def __init__(
+        self, tile: MatmulTile, size: int, v: Vector, tiles: TileRegisters, sums_bytes: int, far: Far = NEAR
+    ) -> None:
+        self.tile, self.size, self.v, self.asm, self.tiles, self.far = tile, size, v, v.asm, tiles, far
         whole, rest = divmod(tile.piece_depth * tile.types.src.size_bytes, TILE_ROW_BYTES)
         self.whole_tiles, self.last_bytes = whole, rest
         self.is_cut = rest % tile.types.weights_bytes != 0  # the last group, of which src has a part only
@@ -118,7 +120,7 @@ class TileProducts:
         steps = Rounds(self.asm, {self.src: TILE_ROW_BYTES, self.weights: depth_bytes})
         if tiles.whole is not None:
             with steps.loop(self.whole_tiles, stays=tiles.last is None):
-                multiply_tiles(self.asm, self.tile.types, acc, tiles.whole, at)
+                multiply_tiles(self.asm, self.tile.types, acc, tiles.whole, at, self.far)
                 between()
         if tiles.last is not None:
             self.last_groups(begins, acc, at)
@@ -130,7 +132,7 @@ class TileProducts:
         assert self.tiles.last is not None
         self.asm.role("last groups")
         if not self.is_cut:
-            multiply_tiles(self.asm, self.tile.types, acc, self.tiles.last, at)
+            multiply_tiles(self.asm, self.tile.types, acc, self.tiles.last, at, self.far)
             return
         edge = mem(self.sums, self.edge_begin, index=self.group_step)
         for i, begin in enumerate(begins):

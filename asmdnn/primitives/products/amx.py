@@ -5,10 +5,12 @@ and the configuration, which each call has once.
 """
 
 from functools import lru_cache
+from math import prod
 
+from asmdnn.generators.dot.matmul_shape import MatmulTile
 from asmdnn.isa.dot import dot_level
-from asmdnn.isa.lines import MAX_OFFSET
-from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, TILE_COLUMNS, TILE_GROUPS, TILE_ROWS
+from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
+from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, NEAR, TILE_COLUMNS, TILE_GROUPS, TILE_ROWS, Far
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
@@ -21,6 +23,7 @@ from asmdnn.types import HALF_FLOATS
 FULL_CYCLES, LEAST_CYCLES = 15.6, 9.0  # of a tile product with 16 rows, and with few
 CYCLES_OF_ROWS = (4.0, 0.725)  # of a tile product in between: a constant, and a summand for each row
 TILES_OF_BLOCK = BLOCK_TILES * BLOCK_TILES
+BLOCK_ROWS, BLOCK_COLUMNS = BLOCK_TILES * TILE_ROWS, BLOCK_TILES * TILE_COLUMNS
 
 
 def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning, items: int = 1) -> float:
@@ -31,6 +34,39 @@ def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning, ite
     share = max(LEAST_CYCLES, base + slope * -(-rows // tiles_of_rows)) / FULL_CYCLES
     of_tile = -(-groups // TILE_GROUPS) * tuning.amx_step_cycles * share + tuning.amx_end_cycles
     return tuning.amx_call_cycles + tiles * of_tile / TILES_OF_BLOCK
+
+
+def far_operands(tile: MatmulTile, tuning: ProductTuning) -> Far:
+    """What a call reads past L1.
+
+    A block's src and a panel of weights are both read once for a block.  Where they do not fit L1 together, weights
+    stay there for the next rows; of rows that are one block src stays for the next panel.  Pieces of src overlap.
+    """
+    depth_bytes = tile.depth * tile.types.src.size_bytes
+    rows = tile.rows * tile.items.count
+    together = depth_bytes * (min(rows, BLOCK_ROWS) + BLOCK_COLUMNS)
+    if rows <= TILE_ROWS:
+        return Far(weights=depth_bytes * rows <= tuning.amx_near_bytes // 2)
+    split = tile.src_row_bytes % LINE_BYTES  # lines would be read twice
+    if rows <= BLOCK_ROWS or tile.pieces or split or together <= tuning.amx_near_bytes:
+        return NEAR
+    return Far(src=True, weights=depth_bytes * BLOCK_COLUMNS > tuning.amx_near_bytes)
+
+
+def copy_pays(p: Product, target: Target) -> bool:
+    """Whether a copy of src, with rows an odd number of lines apart, takes less time than it saves."""
+    if p.src.is_strided or not p.src.row_bytes or p.pieces or p.m * prod(p.batch) <= BLOCK_ROWS:
+        return False
+    tuning, row_bytes = target.products, p.depth * p.src.dtype.size_bytes
+    if p.src.row_bytes % LINE_BYTES:
+        saved = tuning.amx_split_cycles  # of every step of a block
+    elif p.src.row_bytes % (2 * LINE_BYTES) == 0:
+        saved = tuning.amx_even_cycles
+    else:
+        return False
+    panels, size = -(-p.n // BLOCK_COLUMNS), p.m * row_bytes * prod(p.batch)
+    copied = BLOCK_ROWS * (tuning.amx_copied_cycles if size <= target.l2_bytes else tuning.amx_far_copied_cycles)
+    return panels * saved > copied and size <= tuning.alias_copy_bytes
 
 
 def tile_block(p: Product, target: Target) -> Block:
@@ -59,7 +95,9 @@ def _block(sizes: tuple[int, int, int], columns: int, most: int, items: int, tun
     m, n, k = sizes
     rows, panels = max(balanced(m, most)), -(-n // columns)
     of_panel = call_cycles(rows, columns, k, tuning, items) - tuning.amx_call_cycles
-    wanted = max(1, min(panels, round(tuning.amx_call_share * tuning.amx_call_cycles / of_panel)))
+    least, most_panels = (round(x * tuning.amx_call_cycles / of_panel) for x in (tuning.amx_call_share, tuning.amx_most_share))
+    for_threads = panels * -(-m // most) // tuning.amx_calls
+    wanted = max(1, min(panels, max(least, min(for_threads, most_panels))))
     together = -(-panels // -(-panels // wanted))
     vectors = columns // TILE_COLUMNS
     return Block(rows, together * vectors, vectors)

@@ -1,9 +1,9 @@
 """Before any strategy: a dst with dense columns, and a bias and operands of post-ops with dense columns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from asmdnn.isa.dot import F32
-from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
+from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, odd_lines
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.refusal import Refused
@@ -92,28 +92,46 @@ def with_near_src(assembly: Assembly, p: Product, *, panels: bool = False) -> Pr
     return replace(p, src=copy.in_groups(p.src.group))
 
 
+def with_apart_src(assembly: Assembly, p: Product) -> Product:
+    """The product with a copy of src whose rows are an odd number of lines apart, as tiles of AMX read them fastest."""
+    copy = dense_copy(assembly, p, elements_of(p.src), p.depth, ("src", "pack_src"), odd_lines)
+    return replace(p, src=copy.in_groups(p.src.group))
+
+
 def elements_of(x: Matrix) -> Matrix:
     """With single elements of k as columns."""
     return replace(x, column_bytes=x.dtype.size_bytes, group=1) if x.group > 1 else x
 
 
-def dense_copy(assembly: Assembly, p: Product, x: Matrix, columns: int, names: tuple[str, str]) -> Matrix:
-    """A copy of an operand in scratch whose columns are dense, and whose rows do not alias.
+def unlike_sets(row_bytes: int) -> int:
+    """At least so many bytes, at which rows do not share sets of L1."""
+    return row_bytes + LINE_BYTES if row_bytes % ALIAS_BYTES == 0 else row_bytes
 
-    names: what is packed, and the word for that.
+
+def dense_copy(
+    assembly: Assembly,
+    p: Product,
+    x: Matrix,
+    columns: int,
+    names: tuple[str, str],
+    apart: Callable[[int], int] = unlike_sets,
+) -> Matrix:
+    """A copy of an operand in scratch whose columns are dense.
+
+    names: what is packed, and the word for that.  apart: how far rows of so many bytes are apart.
     """
-    source, copy, target = near_matrix(assembly, p, x, columns, names[0])
+    source, copy, target = near_matrix(assembly, p, x, columns, names[0], apart)
     add_reorder(assembly, Reordering(x.buffer, source, copy.buffer, target), names[1])
     return copy
 
 
 def near_matrix(
-    assembly: Assembly, p: Product, x: Matrix, columns: int, name: str
+    assembly: Assembly, p: Product, x: Matrix, columns: int, name: str, apart: Callable[[int], int] = unlike_sets
 ) -> tuple[MemoryDesc, Matrix, MemoryDesc]:
     """Room for such a copy, between the descriptors of the operand and of the copy."""
     rows = p.m if x.row_bytes else 1
     size = x.dtype.size_bytes
-    row = columns + LINE_BYTES // size if size * columns % ALIAS_BYTES == 0 else columns
+    row = apart(size * columns) // size
     kept = [size if step else 1 for size, step in zip(p.batch, x.batch_bytes, strict=True)]
     strides = strides_of(kept, rows * row)
     source = matrices_desc(x, p.batch, rows, columns)

@@ -7,7 +7,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.products.amx import check_amx
+from asmdnn.primitives.products.amx import check_amx, copy_pays
 from asmdnn.primitives.products.blocks import (
     choose_block,
     choose_splits,
@@ -22,7 +22,7 @@ from asmdnn.primitives.products.one_by_one import WORD, add_one_by_one, check_ba
 from asmdnn.primitives.products.outer import check_outer, outer_phases, src_aliases, weights_alias
 from asmdnn.primitives.products.packed_blocks import add_blocks, check_blocks
 from asmdnn.primitives.products.partial import check_rows, rows_of_weights, split
-from asmdnn.primitives.products.prepare import dense_copy, with_near_src
+from asmdnn.primitives.products.prepare import dense_copy, with_apart_src, with_near_src
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.schedule import schedule
 from asmdnn.primitives.products.target import Target
@@ -179,6 +179,8 @@ def packed(assembly: Assembly, p: Product, panels: Panels) -> Product:
 def add_amx(assembly: Assembly, p: Product, target: Target) -> None:
     """Tiles of AMX, on weights that are in panels or are packed before."""
     assembly.add((), "amx")
+    if copy_pays(p, target):
+        p = with_apart_src(assembly, p)
     (add_tiles if isinstance(p.weights, Panels) else add_packed)(assembly, p, target)
 
 

@@ -7,7 +7,7 @@ from math import gcd
 from asmdnn.generators.dot import conv_shape
 from asmdnn.generators.winograd.forms import FORMS
 from asmdnn.isa.dot import F32, Types
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import LINE_BYTES, odd_lines
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.records import dataclass
@@ -147,12 +147,6 @@ def sizes_of(g: ConvGeometry, cut: WinogradCut, isa: str, images: int) -> CutSiz
 def steps_of(g: ConvGeometry, cut: WinogradCut) -> int:
     """Of a sum: input channels, as many at a time as one multiply takes."""
     return -(-g.ic // cut.types.group)
-
-
-def odd_lines(size_bytes: int) -> int:
-    """At least so many bytes, an odd number of cache lines."""
-    lines = -(-size_bytes // LINE_BYTES)
-    return LINE_BYTES * (lines + 1 - lines % 2)
 
 
 def tiles_of(g: ConvGeometry, m: int) -> int:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from asmdnn.generators.winograd.forms import FORMS
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import LINE_BYTES, odd_lines
 from asmdnn.planning.cuts import balanced
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.winograd.cut import odd_lines, tiles_of
+from asmdnn.primitives.convolution.winograd.cut import tiles_of
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
 from asmdnn.records import dataclass
 from asmdnn.types import f32
