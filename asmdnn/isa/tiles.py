@@ -122,8 +122,7 @@ def multiply_tiles(
 ) -> None:
     """acc[i][j] += src[i] . weights[j] of one depth, for all tiles of rows and columns that `at` says the place of.
 
-    Each tile is loaded when it is first needed, and again only if its register has served another one: down a column of
-    the block, then up the next.
+    Each tile is loaded when it is first needed, and again only if its register has served another one.
     """
     instruction = getattr(asm, tile_product(types))
     holds: dict[Register, Pointer] = {}
@@ -134,8 +133,11 @@ def multiply_tiles(
             holds[register] = place
         return register
 
-    order = list(range(len(at[0])))
-    for j, columns in enumerate(at[1]):
-        for i in order[:: -1 if j % 2 else 1]:
-            right = loaded(factors.weights[j], columns, far.weights)
-            instruction(acc[i][j], loaded(factors.src[i], at[0][i], far.src), right)
+    for i, j in order_of_products(len(at[0]), len(at[1])):
+        right = loaded(factors.weights[j], at[1][j], far.weights)
+        instruction(acc[i][j], loaded(factors.src[i], at[0][i], far.src), right)
+
+
+def order_of_products(rows: int, columns: int) -> list[tuple[int, int]]:
+    """Of a block of so many tiles: down a column, then up the next."""
+    return [(i, j) for j in range(columns) for i in range(rows)[:: -1 if j % 2 else 1]]

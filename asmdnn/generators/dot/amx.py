@@ -23,7 +23,7 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS, SRC, WEIGHTS, MatmulTi
 from asmdnn.generators.dot.tile_products import EqualTiles, TileProducts, depth_in_tiles
 from asmdnn.generators.functions.chain import words_of
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.tiles import BLOCK_TILES, NEAR, TILE_ROW_BYTES, TILE_ROWS, Far, TileRegisters, configured
+from asmdnn.isa.tiles import BLOCK_TILES, NEAR, TILE_ROW_BYTES, TILE_ROWS, Far, TileRegisters, configured, order_of_products
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -147,8 +147,10 @@ class AmxCode:
         self.asm.role("sums to the stack")
         end = BLOCK_TILES * TILE_ROWS - self.cut.size
         apart = rows // BLOCK_TILES if self.finish.rows_of_item else rows - self.cut.size
-        for i, row in reversed(list(enumerate(acc))):
+        order = order_of_products(len(acc), vectors)  # the first ones are ready first
+        if rows < len(acc) * self.cut.size:
+            order.sort(reverse=True)
+        for i, j in order:
             begin = end - (len(acc) - 1 - i) * apart
-            for j, x in enumerate(row):
-                products.store(x, begin * step + j * TILE_ROW_BYTES, products.group_step)
+            products.store(acc[i][j], begin * step + j * TILE_ROW_BYTES, products.group_step)
         self.finish.wait(rows)
