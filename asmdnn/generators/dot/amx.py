@@ -33,11 +33,13 @@ from asmdnn.records import dataclass
 class AmxTileSpec(TileKernel):
     """The kernel of a tile with dense groups of src and weights in panels of one or two vectors.
 
-    far: operands that are read from L2, so that others stay in L1.
+    far: operands that are read from L2, so that others stay in L1.  panels_at_once: whole ones that a block's src is
+    multiplied with before the next block, a divisor of their number.
     """
 
     tile: MatmulTile
     far: Far = NEAR
+    panels_at_once: int = 1
 
     @property
     def name(self) -> str:
@@ -71,6 +73,7 @@ class AmxCode:
         self.products.start(self.src, self.weights)
         self.bytes_of = self.products.bytes_of
         self.finish = Finish(tile, v, self.products.sums, self.products.rounds)
+        self.at_once = spec.panels_at_once
 
     def pointer(self, argument: int) -> Register:
         register: Register = self.asm.gp.take(ARGUMENTS[argument])
@@ -83,8 +86,12 @@ class AmxCode:
         width = tile.panel_vectors * self.v.lanes
         whole, rest = divmod(tile.columns, width)
         if whole:
-            with self.finish.columns(width), self.asm.repeated_outside(whole, "panels"):
-                self.next_panel(self.panel(width))
+            with self.finish.columns(width), self.asm.repeated_outside(whole // self.at_once, "panels"):
+                passed = self.panel(width)
+                self.asm.SUB(self.src, passed)
+                self.next_panels(self.at_once)
+                self.finish.first_row()
+        self.at_once = 1
         if rest:
             with self.finish.columns(rest):
                 self.panel(rest)
@@ -133,13 +140,24 @@ class AmxCode:
                 self.block((begin, begin + self.tile.items.src_bytes), BLOCK_TILES * rows, columns)
         return self.bytes_of(whole * size)
 
-    def next_panel(self, passed: int) -> None:
-        """Back to the first row, on to the next columns."""
-        self.asm.SUB(self.src, passed)
-        self.asm.ADD(self.weights, self.tile.panel_bytes)
-        self.finish.next_panel()
+    def next_panels(self, count: int) -> None:
+        """On to other columns."""
+        self.asm.ADD(self.weights, count * self.tile.panel_bytes)
+        self.finish.next_panels(count)
 
     def block(self, begins: Sequence[int], rows: int, columns: int) -> None:
+        """As `block_of_panel`, of so many panels as are at once."""
+        if self.at_once == 1:
+            self.block_of_panel(begins, rows, columns)
+            return
+        with self.asm.repeated_outside(self.at_once, "panels at once"):
+            self.block_of_panel(begins, rows, columns)
+            self.next_panels(1)
+            self.finish.next_blocks(rows, -1)
+        self.next_panels(-self.at_once)
+        self.finish.next_blocks(rows, 1)
+
+    def block_of_panel(self, begins: Sequence[int], rows: int, columns: int) -> None:
         """The sums of tiles whose src begins at these bytes from here; so many rows of them are new, each tile's last
         ones, and wait for vectors.  Of rows that tiles share the first tile has them."""
         products, vectors, step = self.products, -(-columns // self.v.lanes), self.tile.weights_row_bytes

@@ -108,7 +108,7 @@ class Finish:
                 asm.MOV(pointer, self.next[argument])
                 asm.MOV(home, pointer)
         asm.MOV(self.waiting, -count * self.tile.weights_row_bytes)
-        self.next_rows(self.rows_of_item or count)
+        self.next_blocks(count, 1)
 
     def between(self) -> None:
         """Those of a round."""
@@ -193,19 +193,22 @@ class Finish:
             if step * times:
                 self.asm.ADD(self.next[argument], times * step)
 
-    def next_rows(self, rows: int) -> None:
-        """The next block begins so many rows further down."""
-        self.move_next(self.row_bytes, rows)
-
     def next_item(self, rows: int, items: int) -> None:
         """From after so many rows of an item to the first of these in another one."""
         self.move_next(self.row_bytes, -rows)
         self.move_next(self.item_bytes, items)
 
-    def next_panel(self) -> None:
-        """From after the last row of a panel, or its last item, to the first of the next."""
+    def next_blocks(self, rows: int, blocks: int) -> None:
+        """The next block begins so many blocks further down, of so many rows."""
+        self.move_next(self.row_bytes, blocks * (self.rows_of_item or rows))
+
+    def first_row(self) -> None:
+        """From after the last row, or the last item, to the first."""
         if (count := self.tile.items.count) > 1:
-            self.next_item(0, -count)
+            self.move_next(self.item_bytes, -count)
         else:
-            self.next_rows(-self.tile.rows)
-        self.move_next(self.panel_bytes, 1)
+            self.move_next(self.row_bytes, -self.tile.rows)
+
+    def next_panels(self, count: int) -> None:
+        """The next block begins so many panels further right."""
+        self.move_next(self.panel_bytes, count)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import prod
 
 from asmdnn.generators.dot.matmul_shape import MatmulTile
-from asmdnn.isa.dot import dot_level
+from asmdnn.isa.dot import GROUP_BYTES, dot_level
 from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
 from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, NEAR, TILE_COLUMNS, TILE_GROUPS, TILE_ROWS, Far
 from asmdnn.planning.cuts import balanced, runs_of
@@ -64,7 +64,7 @@ def copy_pays(p: Product, target: Target) -> bool:
         saved = tuning.amx_even_cycles
     else:
         return False
-    panels, size = -(-p.n // BLOCK_COLUMNS), p.m * row_bytes * prod(p.batch)
+    panels, size = -(-p.n // BLOCK_COLUMNS) / near_panels(p.k, tuning), p.m * row_bytes * prod(p.batch)
     copied = BLOCK_ROWS * (tuning.amx_copied_cycles if size <= target.l2_bytes else tuning.amx_far_copied_cycles)
     return panels * saved > copied and size <= tuning.alias_copy_bytes
 
@@ -92,15 +92,35 @@ def most_items(p: Product, target: Target) -> int:
 
 @lru_cache(maxsize=1024)
 def _block(sizes: tuple[int, int, int], columns: int, most: int, items: int, tuning: ProductTuning) -> Block:
+    """Calls are long, but some for every thread: of panels that stay in L1 beside a block there are rather all."""
     m, n, k = sizes
-    rows, panels = max(balanced(m, most)), -(-n // columns)
-    of_panel = call_cycles(rows, columns, k, tuning, items) - tuning.amx_call_cycles
-    least, most_panels = (round(x * tuning.amx_call_cycles / of_panel) for x in (tuning.amx_call_share, tuning.amx_most_share))
-    for_threads = panels * -(-m // most) // tuning.amx_calls
-    wanted = max(1, min(panels, max(least, min(for_threads, most_panels))))
+    panels, rows = -(-n // columns), max(balanced(m, most))
+    near = min(panels, near_panels(k, tuning))
+
+    def panels_for(calls: float) -> float:
+        return calls * tuning.amx_call_cycles / (call_cycles(rows, columns, k, tuning, items) - tuning.amx_call_cycles)
+
+    while near > 1 and rows > BLOCK_ROWS and near > 2 * panels_for(tuning.amx_call_share):
+        if -(-m // rows) * -(-panels // near) >= tuning.amx_calls:
+            break
+        rows = max(balanced(m, max(BLOCK_ROWS, rows // 2)))
+    for_threads = min(panels * -(-m // rows) // tuning.amx_calls, round(panels_for(tuning.amx_most_share)))
+    wanted = min(panels, max(1, near, for_threads, round(panels_for(tuning.amx_call_share))))
     together = -(-panels // -(-panels // wanted))
     vectors = columns // TILE_COLUMNS
     return Block(rows, together * vectors, vectors)
+
+
+def near_panels(groups: int, tuning: ProductTuning) -> int:
+    """How many panels stay in L1 beside a block of src, each with so many groups of k; at least 1."""
+    return max(1, tuning.amx_near_bytes // (BLOCK_COLUMNS * GROUP_BYTES * groups) - 1)
+
+
+def panels_at_once(tile: MatmulTile, tuning: ProductTuning) -> int:
+    """As many whole ones of a call as stay in L1, if they are read for several blocks."""
+    whole = max(1, tile.columns // (tile.panel_vectors * TILE_COLUMNS))
+    most = near_panels(tile.steps, tuning) if tile.rows * tile.items.count > BLOCK_ROWS else 1
+    return max(n for n in range(1, whole + 1) if n <= most and whole % n == 0)
 
 
 def total_cycles(p: Product, target: Target) -> float:

@@ -13,7 +13,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ONE_ITEM, Bias, Items, MatmulTile
 from asmdnn.planning.phase import Int64
-from asmdnn.primitives.products.amx import call_cycles, far_operands
+from asmdnn.primitives.products.amx import call_cycles, far_operands, panels_at_once
 from asmdnn.primitives.products.cut import Cut, DepthStep
 from asmdnn.primitives.products.matrices import Panels
 from asmdnn.types import f32
@@ -92,7 +92,10 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> "
     with importing():
         from asmdnn.generators.dot.amx import AmxTileSpec  # other levels do without
 
-    return AmxTileSpec(tile=shape, far=far_operands(shape, cut.target.products))
+    tuning = cut.target.products
+    return AmxTileSpec(
+        tile=shape, far=far_operands(shape, tuning), panels_at_once=panels_at_once(shape, tuning)
+    )
 
 
 def item_steps(cut: Cut, items: int, bias: bool) -> Items:
