@@ -9,12 +9,12 @@ from asmdnn.corpus.conv import CHAINS, LEAKY, RELU, SUM_HALF
 from asmdnn.corpus.elementwise import of_most_operands, post_ops
 from asmdnn.corpus.matmul import BIASES
 from asmdnn.generators.dot.amx import AmxTileSpec
-from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS, Items, MatmulTile, PieceLoop
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS, Bias, Items, MatmulTile, PieceLoop
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
 from asmdnn.isa.dot import GROUP_BYTES, OFFERED, Types
 from asmdnn.isa.levels import AVX512_CORE_AMX
-from asmdnn.isa.tiles import TILE_COLUMNS, TILE_GROUPS, TILE_ROW_BYTES, tile_product
+from asmdnn.isa.tiles import TILE_COLUMNS, TILE_GROUPS, TILE_ROW_BYTES, Far, tile_product
 from asmdnn.records import replace
 from asmdnn.types import f32
 
@@ -87,6 +87,34 @@ def images(types: Types) -> Iterator[AmxTileSpec]:
         yield in_pieces(items=items, bias=BIASES[0], post_ops=(BinaryOp("mul", shared),))
 
 
+def joined(types: Types) -> Iterator[AmxTileSpec]:
+    """Items that tiles have rows of several of, with rows between them and without, and steps of dst of their own."""
+    groups = 18
+    pixel = GROUP_BYTES * groups
+    for number, (rows, pitch, count) in enumerate(
+        ((7, 9, 7), (7, 8, 3), (2, 3, 20), (5, 5, 9), (13, 15, 13), (3, 20, 2))
+    ):
+        columns, gap = COLUMNS[2 * number], number % 2
+        items = Items(count, pitch * pixel, 0, 0, 4 * (columns + 7) * (rows + gap), joined=True)
+        fields: dict[str, Any] = {"items": items, "src_row_bytes": pixel}
+        yield tile(types, rows, columns, types.group * groups, **fields)
+        pieces = loops_of(((3, pitch * pixel), (2, pixel)), groups, columns, turned=False)
+        panel = pieces[0].count * pieces[0].weights_bytes
+        bias = Bias(0, True) if gap else None
+        fields |= {"pieces": pieces, "panel_bytes": panel, "bias": bias, "post_ops": (RELU,)}
+        yield tile(types, rows, columns, 6 * types.group * groups, **fields)
+
+
+def caches(types: Types) -> Iterator[AmxTileSpec]:
+    """Operands that are read past L1, and several panels for each block."""
+    for number, far in enumerate((Far(src=True), Far(weights=True), Far(src=True, weights=True))):
+        yield replace(tile(types, 18 + 16 * number, 70, (3 * TILE_GROUPS + number) * types.group), far=far)
+    for rows, columns, at_once in ((33, 64, 2), (70, 100, 3), (97, 128, 2), (47, 130, 4)):
+        yield replace(tile(types, rows, columns, 40 * types.group, bias=BIASES[0]), panels_at_once=at_once)
+    items = Items(4, 4 * GROUP_BYTES * 40 * 20, 0, 0, 4 * 80 * 20)
+    yield replace(tile(types, 14, 64, 40 * types.group, items=items), panels_at_once=2)
+
+
 def loops_of(steps: tuple[tuple[int, int], ...], groups: int, columns: int, turned: bool) -> tuple[PieceLoop, ...]:
     """Loops of so many pieces, so far apart in src.  turned: src is read from the end on, and weights have gaps."""
     found, bytes_of_piece = [], (groups + turned) * TILE_ROW_BYTES * min(2, -(-columns // TILE_COLUMNS))
@@ -119,5 +147,5 @@ FAMILIES = {
     f"amx-{family.__name__}-{types}": partial(family, types)
     for types in OFFERED
     if tile_product(types)
-    for family in (cuts, ends, images, operands, results)
+    for family in (cuts, ends, images, joined, caches, operands, results)
 }

@@ -140,17 +140,6 @@ class Assembler:
             with self.loop(left, name):
                 yield
 
-    @contextmanager
-    def repeated_outside(self, count: int, name: str) -> Iterator[None]:
-        """As `repeated`, with its counter on the stack: for a loop around code that needs all registers."""
-        if count == 1:
-            yield
-            return
-        left = self.stack(8)
-        self.MOV(left, count)
-        with self.loop(left, name):
-            yield
-
     def align(self, alignment: int) -> None:
         """NOPs up to the next multiple of `alignment` bytes, a power of two up to 64."""
         check_alignment(alignment)

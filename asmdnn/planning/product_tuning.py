@@ -82,7 +82,7 @@ class ProductTuning:
     amx_most_share: float = 40.0  # and longer, as long as there are so many calls for threads to share:
     amx_calls: int = 8
     amx_step_cycles: float = 64.0  # of a block of 2 by 2 tiles over 16 groups of k: Intel's manual says 16 a product
-    amx_end_cycles: int = 130  # of such a block: its sums to the stack, and from there to dst
+    amx_end_cycles: int = 60  # of such a block: its sums to the stack; what follows takes multiplies no time
     amx_near_bytes: int = 48 << 10  # of L1: what a block and a panel of weights may have to stay there
     # What a step takes longer where rows of src are an even number of lines apart, or no whole one, and what copying a
     # line takes, out of L2 or from further away: on an Emerald Rapids, which has a row of its own for the others.

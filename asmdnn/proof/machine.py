@@ -89,8 +89,9 @@ class Interpreter:
                 return AbstractValue(Base("argument", ANY_POINTER), None)
             return AbstractValue(Base("argument", where.offset // WORD_BYTES), 0)
         if on_stack(where):
-            known = where.base == STACK and where.offset is not None
-            return state.slots.get(where.offset, JUNK) if known else JUNK
+            if where.base != STACK or where.offset is None:
+                return JUNK
+            return state.slots.get(where.offset, JUNK)
         return NUMBER
 
     def store(self, state: State, where: AbstractValue, size_bytes: int, value: AbstractValue | None) -> None:
@@ -101,12 +102,13 @@ class Interpreter:
         if where.offset is None:
             state.slots.clear()
             return
+        begin = where.offset
         if lower > 1:
-            where, size_bytes, value = AbstractValue(STACK, where.offset - lower + 1), size_bytes + lower - 1, None
-        for at in [at for at in state.slots if at < where.offset + size_bytes and where.offset < at + WORD_BYTES]:
+            begin, size_bytes, value = begin - lower + 1, size_bytes + lower - 1, None
+        for at in [at for at in state.slots if at < begin + size_bytes and begin < at + WORD_BYTES]:
             del state.slots[at]
         if value is not None:
-            state.slots[where.offset] = value
+            state.slots[begin] = value
 
     def result(self, state: State, fact: Fact, step: PlacedInstruction) -> AbstractValue:
         """What the first operand becomes; notes what the flags tell then."""
@@ -148,7 +150,7 @@ class Interpreter:
         first = fact.operands[0] if fact.operands else None
         for access, where in self.touched(state, step):  # before the registers, from which the address comes
             if access.writes:
-                is_word = fact.mnemonic == "mov" and access.size_bytes == WORD_BYTES
+                is_word = fact.mnemonic in ("mov", "add", "sub") and access.size_bytes == WORD_BYTES
                 self.store(state, where, access.size_bytes, value if is_word else None)
         for register in fact.gp_written:
             if first is None or first.kind != "gp" or first.number != register:

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.dot.amx import AmxTileSpec
 from asmdnn.isa.levels import AVX512_CORE_AMX, LEVELS
+from asmdnn.isa.tiles import NEAR, Far
 from asmdnn.planning.host import executable_isas
+from asmdnn.planning.of_classes import tuning_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import DEFAULT
 from asmdnn.primitives.products.amx import call_cycles
@@ -19,6 +22,7 @@ C = TypedCase
 ISA = AVX512_CORE_AMX.name
 EMULATED = pytest.mark.emulated(ISA)
 FREE = {"amx_rows": 1, "amx_call_cycles": 1, "amx_step_cycles": 0.1, "amx_end_cycles": 1}
+FREE |= {"amx_even_cycles": 1e-9, "amx_split_cycles": 1e-9}  # src is read where it lies
 ALWAYS = replace(DEFAULT, products=replace(DEFAULT.products, **FREE))  # type: ignore[arg-type]
 
 
@@ -152,18 +156,60 @@ def test_the_plan_does_not_depend_on_threads() -> None:
 def test_calls_are_long_beside_their_configuration() -> None:
     """Few rows take several panels a call, many rows one; the src of a call stays in half of L2."""
     by = ProductTuning()
-    for m, n, k, most in ((16, 768, 768, 4), (128, 768, 768, 24), (512, 768, 3072, 96)):
-        (phase,) = C(m, n, k, "bf16:bf16:f32", l2_bytes=2 << 20).planned(ISA).plan.phases
+    for m, n, k, most in ((16, 768, 768, 8), (128, 768, 768, 24), (512, 768, 3072, 96)):
+        phase = C(m, n, k, "bf16:bf16:f32", l2_bytes=2 << 20).planned(ISA).plan.phases[-1]
         assert len(phase.records) <= most
-        assert phase.cycles.min() > 6 * by.amx_call_cycles
+        assert phase.cycles.min() > 4 * by.amx_call_cycles
         assert all(2 * k * spec.tile.rows <= 1 << 20 for spec in phase.kernels)
 
 
-def test_expected_cycles_are_those_of_the_prototype() -> None:
-    """A block of 32 x 32 x 256 bf16 took 762 cycles, with its configuration 1809; the model is within a fifth."""
+def test_expected_cycles_are_those_that_were_measured() -> None:
+    """On an Emerald Rapids: a block of 32 x 32 x 256 bf16 in L1 took 762 cycles, its stores at the end; with the
+    configuration 1809.  256x256:256x256 took 23.6 us, 62,500 cycles, in 8 calls."""
     by = replace(ProductTuning(), amx_step_cycles=67.0)  # in L1
     block = call_cycles(32, 32, 128, by)
-    assert abs(block - 1809) < 1809 / 5 and abs(block - by.amx_call_cycles - 762) < 762 / 5
+    assert abs(block - 1809) < 1809 / 5 and abs(block - by.amx_call_cycles - 762) < 762 / 4
+    row = tuning_of("sapphire_rapids", ISA).products
+    assert abs(8 * call_cycles(256, 32, 128, row) - 62_500) < 62_500 / 5
+
+
+def far_and_near(m: int, n: int, k: int) -> tuple[Far, int]:
+    """What a call of bf16 reads past L1, and how many panels it takes at once."""
+    case = C(m, n, k, "bf16:bf16:f32", tuning=tuning_of("sapphire_rapids", ISA), l2_bytes=2 << 20)
+    spec = case.planned(ISA).plan.phases[-1].kernels[0]
+    assert isinstance(spec, AmxTileSpec)
+    return spec.far, spec.panels_at_once
+
+
+def test_operands_that_leave_l1_to_others() -> None:
+    """L1 has 48 KiB; a block's src and a panel of weights have 64 bytes for each element of k."""
+    assert far_and_near(256, 256, 128) == (NEAR, 4)  # all panels of a call stay
+    assert far_and_near(256, 256, 256) == (NEAR, 2)
+    assert far_and_near(256, 256, 512) == (Far(src=True), 1)  # a panel stays for all rows
+    assert far_and_near(256, 256, 1024) == (Far(src=True, weights=True), 1)
+    assert far_and_near(16, 768, 768) == (Far(weights=True), 1)  # rows of one tile stay for all panels
+    assert far_and_near(16, 768, 1024) == (NEAR, 1)
+
+
+@EMULATED
+@pytest.mark.parametrize("types", ["u8:s8:s32", "bf16:bf16:f32"])
+@pytest.mark.parametrize(("k", "copies"), [(200, True), (448, False), (512, True)])
+def test_src_is_copied_where_its_rows_are_no_odd_number_of_lines_apart(types: str, k: int, copies: bool) -> None:
+    """Rows of 64 bytes are multiplied as they lie, if they are an odd number of lines apart."""
+    depth = k if types.startswith("u8") else k // 2
+    by = replace(ALWAYS.products, amx_even_cycles=1e3, amx_split_cycles=1e3)
+    case = C(40, 70, depth, types, tuning=replace(ALWAYS, products=by))
+    pd, data = case.planned(ISA), case.data(1)
+    assert pd.implementation == f"amx{'+pack_src' * copies}+tiles:{ISA}"
+    memories, (wanted, tolerance) = memories_of(pd, data), case.expected(data, ISA)
+    emulate_plan(pd.plan, memories)
+    compare(memories["dst"], case, wanted, tolerance)
+
+
+def test_rows_of_one_block_are_not_copied() -> None:
+    """They stay in L1 for all panels."""
+    for m, words in ((16, "amx+tiles"), (32, "amx+tiles"), (64, "amx+pack_src+tiles")):
+        assert C(m, 1024, 512, "bf16:bf16:f32").planned(ISA).implementation == f"{words}:{ISA}"
 
 
 def test_pairs_that_are_slow_on_a_class_do_not_count_for_tiles() -> None:
@@ -173,7 +219,7 @@ def test_pairs_that_are_slow_on_a_class_do_not_count_for_tiles() -> None:
         dnn.MemoryDesc((128, 768), bf16, "ab"), dnn.MemoryDesc((768, 768), bf16, "any"),
         dnn.MemoryDesc((128, 768), bf16, "ab"),
     )  # fmt: skip
-    assert pd.implementation == f"amx+tiles:{ISA}"
+    assert pd.implementation == f"amx+pack_src+tiles:{ISA}"
 
 
 def test_f32_may_be_rounded_for_tiles() -> None:

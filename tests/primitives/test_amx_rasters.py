@@ -9,6 +9,8 @@ import asmdnn as dnn
 from asmdnn.bench.deconv_problem import parse_deconv_problem
 from asmdnn.bench.problems import ConvProblem
 from asmdnn.bench.taps import sums_of
+from asmdnn.generators.dot.amx import AmxTileSpec
+from asmdnn.planning.of_classes import tuning_of
 from asmdnn.planning.tuning import DEFAULT
 from asmdnn.records import replace
 from asmdnn.types import DataType
@@ -269,3 +271,16 @@ def test_they_are_taken_where_they_are_expected_to_be_faster(
     desc = replace(case.desc(), algorithm=dnn.Algorithm(f"convolution_{algorithm}"))
     pd = proved_desc(desc, case.attr, dnn.Engine(isa=ISA, threads=1, machine="sapphire_rapids", tuning=DEFAULT))
     assert ("amx" in pd.implementation) is wins, pd.refusals
+
+
+@pytest.mark.parametrize(("text", "joined"), [
+    ("mb1ic64ih7oc32oh7kh3ph1", True),  # of 61 rows from the first pixel to the last tiles are 4, of 7 items 7
+    ("mb1ic64ih14oc32oh14kh3ph1", False),  # a tile has 14 rows of 16, or an eighth of its rows are no pixels
+    ("mb1ic64ih20oc32oh20kh3ph1", True),
+    ("mb1ic64ih16oc32oh16kh3ph1", False),
+])  # fmt: skip
+def test_tiles_have_rows_of_several_where_there_are_fewer_then(text: str, joined: bool) -> None:
+    """Of an image with padding rows between are multiplied, too."""
+    pd = planned_by(TypedConv(text, BF16, tags=("axb", "any", "axb")), tuning_of("sapphire_rapids", ISA))
+    specs = [spec for phase in pd.plan.phases for spec in phase.kernels if isinstance(spec, AmxTileSpec)]
+    assert specs and all(spec.tile.items.joined == joined for spec in specs)

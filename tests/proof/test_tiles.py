@@ -151,7 +151,7 @@ def without(*starts: str, last: bool = False) -> Kernel:
 
 def farther(spec: AmxTileSpec) -> Kernel:
     """One more byte from row to row of src."""
-    line = find(spec, f"mov rsi, {spec.tile.src_row_bytes}")
+    line = find(spec, f"mov rdx, {spec.tile.src_row_bytes}")
     changed = bytearray(line.data)
     changed[-4:] = (spec.tile.src_row_bytes + 1).to_bytes(4, "little")
     return with_bytes(spec, line.offset, bytes(changed))
@@ -163,7 +163,7 @@ def farther(spec: AmxTileSpec) -> Kernel:
         (lambda: without("tilerelease"), "tiles", "TILERELEASE"),
         (lambda: without("ldtilecfg"), "tiles", "none may be configured"),
         (lambda: farther(SPEC), "footprint", "of argument 0"),
-        (lambda: without("add rdx", last=True), "footprint", "not all written"),
+        (lambda: without("add r9", last=True), "footprint", "not all written"),
     ],
 )
 def test_mutants_of_a_kernel_are_told(make: Callable[[], Kernel], rule: str, reason: str) -> None:

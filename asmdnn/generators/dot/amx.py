@@ -18,12 +18,21 @@ two items.  k may lie in pieces, such as what a kernel covers of each row of an 
 from collections.abc import Sequence
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.dot.amx_rows import Finish
+from asmdnn.generators.dot.amx_rows import Finish, outer_loop
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, SRC, WEIGHTS, MatmulTile, TileKernel
 from asmdnn.generators.dot.tile_products import EqualTiles, TileProducts, depth_in_tiles
 from asmdnn.generators.functions.chain import words_of
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.tiles import BLOCK_TILES, NEAR, TILE_ROW_BYTES, TILE_ROWS, Far, TileRegisters, configured, order_of_products
+from asmdnn.isa.tiles import (
+    BLOCK_TILES,
+    NEAR,
+    TILE_ROW_BYTES,
+    TILE_ROWS,
+    Far,
+    TileRegisters,
+    configured,
+    order_of_products,
+)
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -50,10 +59,11 @@ class AmxTileSpec(TileKernel):
         return f"amx_{tile.types}_{'_'.join([*words, *words_of(tile.post_ops), checksum(self)])}__{tile.isa}"
 
     def generate(self, asm: Assembler) -> None:
-        cut = EqualTiles.of(self.tile.rows)
-        tiles_of_rows = cut.tiles * self.tile.items.count
-        block = min(BLOCK_TILES, tiles_of_rows), min(self.tile.panel_vectors, self.tile.vectors)
-        with configured(asm, cut.size, block, depth_in_tiles(self.tile)) as tiles:
+        tile = self.tile
+        cut = EqualTiles.of(tile.rows_of_src)
+        tiles_of_rows = cut.tiles * (1 if tile.items.joined else tile.items.count)
+        block = min(BLOCK_TILES, tiles_of_rows), min(tile.panel_vectors, tile.vectors)
+        with configured(asm, cut.size, block, depth_in_tiles(tile)) as tiles:
             AmxCode(self, cut, vector_of(self.isa, asm), tiles).compute()
         asm.ret()
 
@@ -86,11 +96,12 @@ class AmxCode:
         width = tile.panel_vectors * self.v.lanes
         whole, rest = divmod(tile.columns, width)
         if whole:
-            with self.finish.columns(width), self.asm.repeated_outside(whole // self.at_once, "panels"):
+            with self.finish.columns(width), outer_loop(self.asm, whole // self.at_once, "panels"):
                 passed = self.panel(width)
-                self.asm.SUB(self.src, passed)
-                self.next_panels(self.at_once)
-                self.finish.first_row()
+                if whole > self.at_once or rest:
+                    self.asm.SUB(self.src, passed)
+                    self.next_panels(self.at_once)
+                    self.finish.first_row()
         self.at_once = 1
         if rest:
             with self.finish.columns(rest):
@@ -101,8 +112,11 @@ class AmxCode:
         count, step = self.tile.items.count, self.tile.items.src_bytes
         if count == 1:
             return self.item(columns)
+        if self.tile.items.joined:
+            with self.finish.joined_items():
+                return self.item(columns)
         together = BLOCK_TILES if self.cut.tiles % BLOCK_TILES else 1
-        with self.asm.repeated_outside(count // together, "items"):
+        with outer_loop(self.asm, count // together, "items"):
             passed = self.two_items(columns) if together > 1 else self.item(columns)
             self.asm.ADD(self.src, together * step - passed)
             self.finish.next_item(self.tile.rows, together)
@@ -117,7 +131,7 @@ class AmxCode:
         cut, size = self.cut, self.cut.size
         pairs = (cut.tiles - 1) // BLOCK_TILES
         if pairs:
-            with self.asm.repeated_outside(pairs, "pairs of tiles"):
+            with outer_loop(self.asm, pairs, "pairs of tiles"):
                 self.block((0, self.bytes_of(size)), BLOCK_TILES * size, columns)
                 self.asm.ADD(self.src, self.bytes_of(BLOCK_TILES * size))
         if cut.tiles - BLOCK_TILES * pairs == 1:
@@ -131,7 +145,7 @@ class AmxCode:
         cut, size = self.cut, self.cut.size
         whole = cut.tiles - bool(cut.again)
         if whole:
-            with self.finish.two_items(size), self.asm.repeated_outside(whole, "tiles"):
+            with self.finish.two_items(size), outer_loop(self.asm, whole, "tiles"):
                 self.block((0, self.tile.items.src_bytes), BLOCK_TILES * size, columns)
                 self.asm.ADD(self.src, self.bytes_of(size))
         if cut.again:
@@ -150,7 +164,7 @@ class AmxCode:
         if self.at_once == 1:
             self.block_of_panel(begins, rows, columns)
             return
-        with self.asm.repeated_outside(self.at_once, "panels at once"):
+        with outer_loop(self.asm, self.at_once, "panels at once"):
             self.block_of_panel(begins, rows, columns)
             self.next_panels(1)
             self.finish.next_blocks(rows, -1)

@@ -8,11 +8,23 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, MatmulTile
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
-from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROWS
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.types import s32
+
+
+@contextmanager
+def outer_loop(asm: Assembler, count: int, name: str) -> Iterator[None]:
+    """The body `count` times, with a counter on the stack: it has loops that need the registers."""
+    if count == 1:
+        yield
+        return
+    left = asm.stack(8)
+    asm.MOV(left, count)
+    with asm.loop(left, name):
+        yield
 
 
 class Rounds:
@@ -30,7 +42,7 @@ class Rounds:
                 self.move(1)
             return
         asm = self.asm
-        with asm.repeated_outside(count, "pieces") if self.outside else asm.repeated(count, "steps left", "steps"):
+        with outer_loop(asm, count, "pieces") if self.outside else asm.repeated(count, "steps left", "steps"):
             yield
             self.move(1)
         self.done = count
@@ -72,6 +84,10 @@ class Finish:
         self.next = {argument: copy_of_word(v.asm, argument) for argument in self.row_bytes}
         self.homes = {operand.argument: self.asm.stack(8) for operand in operands}
         self.waiting = self.asm.gp.take("rows that wait, to the end of the sums")
+        self.joined = tile.items.joined
+        if self.joined:
+            self.left = self.asm.gp.take("rows to the next item")
+        self.begin()
 
     def width_bytes(self, element_bytes: int) -> int:
         """Of a panel's columns."""
@@ -97,18 +113,30 @@ class Finish:
         self.rest()
         self.rows_of_item = 0
 
+    @contextmanager
+    def joined_items(self) -> Iterator[None]:
+        """Around the rows of a panel, which those between items are among: pointers move from row to row only."""
+        self.begin()
+        self.asm.MOV(self.left, self.tile.pitch)
+        yield
+        self.rest()
+
     def wait(self, count: int) -> None:
         """So many rows wait, the last ones of the sums; of the rows before none waits any more."""
-        asm = self.asm
-        asm.role("finish")
+        self.asm.role("finish")
+        self.asm.MOV(self.waiting, -count * self.tile.weights_row_bytes)
+        if not self.joined:
+            self.begin()
+            self.next_blocks(count, 1)
+
+    def begin(self) -> None:
+        """The pointers, where the next block begins."""
         for argument, pointer in self.pointers.items():
-            asm.MOV(pointer, self.next[argument])
-        with asm.gp.taken("post-op's operand") as pointer:
+            self.asm.MOV(pointer, self.next[argument])
+        with self.asm.gp.taken("post-op's operand") as pointer:
             for argument, home in self.homes.items():
-                asm.MOV(pointer, self.next[argument])
-                asm.MOV(home, pointer)
-        asm.MOV(self.waiting, -count * self.tile.weights_row_bytes)
-        self.next_blocks(count, 1)
+                self.asm.MOV(pointer, self.next[argument])
+                self.asm.MOV(home, pointer)
 
     def between(self) -> None:
         """Those of a round."""
@@ -142,6 +170,20 @@ class Finish:
 
     def row(self) -> None:
         """The first that waits; ends with a flag that says whether it was the last."""
+        between = self.asm.new_label("between items")
+        if self.joined:
+            self.asm.CMP(self.left, self.tile.pitch - self.tile.rows)
+            self.asm.JBE(between)
+        self.store_row()
+        self.move(self.row_bytes)
+        self.asm.bind(between)
+        if self.joined:
+            self.to_next_item()
+        self.asm.ADD(self.waiting, self.tile.weights_row_bytes)
+        if self.rows_of_item:
+            self.to_second_item()
+
+    def store_row(self) -> None:
         tile, v = self.tile, self.v
         end = BLOCK_TILES * TILE_ROWS * tile.weights_row_bytes
         x, size = v.registers.take("sums"), v.lanes * tile.dst_type.size_bytes
@@ -153,18 +195,27 @@ class Finish:
                 element_of(tile.types.sums).widen(v, x, x)
             self.epilogue.finish(x, 0, j, at, part, part)
         v.registers.free(x)
-        self.move(self.row_bytes)
-        self.asm.ADD(self.waiting, tile.weights_row_bytes)
-        if self.rows_of_item:
-            self.to_second_item()
+
+    def to_next_item(self) -> None:
+        """Where its first row is next: the pointers go there, from behind the last one of an item."""
+        same = self.asm.new_label("same item")
+        self.asm.SUB(self.left, 1)
+        self.asm.JNZ(same)
+        self.asm.MOV(self.left, self.tile.pitch)
+        self.move_item(self.tile.rows)
+        self.asm.bind(same)
+
+    def move_item(self, rows: int) -> None:
+        """From behind so many rows of an item to the first ones of the next."""
+        steps = {argument: -rows * step for argument, step in self.row_bytes.items()}
+        self.move({argument: step + self.item_bytes.get(argument, 0) for argument, step in steps.items()})
 
     def to_second_item(self) -> None:
         """The pointers, where the rows of the first one end."""
         same = self.asm.new_label("same item")
         self.asm.CMP(self.waiting, -self.rows_of_item * self.tile.weights_row_bytes)
         self.asm.JNE(same)
-        self.move({argument: -self.rows_of_item * step for argument, step in self.row_bytes.items()})
-        self.move(self.item_bytes)
+        self.move_item(self.rows_of_item)
         self.asm.bind(same)
         self.asm.TEST(self.waiting, self.waiting)
 
@@ -204,6 +255,8 @@ class Finish:
 
     def first_row(self) -> None:
         """From after the last row, or the last item, to the first."""
+        if self.joined:
+            return
         if (count := self.tile.items.count) > 1:
             self.move_next(self.item_bytes, -count)
         else:

@@ -33,13 +33,17 @@ class Bias:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The number of tiles that one call computes, and the distances between their arguments."""
+    """The number of tiles that one call computes, and the distances between their arguments.
+
+    joined: rows of src that lie between items are multiplied, too, so that tiles of AMX have rows of several.
+    """
 
     count: int
     src_bytes: int
     weights_bytes: int
     bias_bytes: int
     dst_bytes: int
+    joined: bool = False
 
 
 ONE_ITEM = Items(1, 0, 0, 0, 0)
@@ -99,6 +103,16 @@ class MatmulTile:
     def piece_depth(self) -> int:
         """Elements of k that src has side by side."""
         return self.depth // prod(loop.count for loop in self.pieces)
+
+    @property
+    def pitch(self) -> int:
+        """Rows of src from item to item, of which `rows` are the item's, if items are joined."""
+        return self.items.src_bytes // self.src_row_bytes if self.items.joined else 0
+
+    @property
+    def rows_of_src(self) -> int:
+        """That are multiplied as one matrix."""
+        return (self.items.count - 1) * self.pitch + self.rows
 
     @property
     def piece_steps(self) -> int:
@@ -172,7 +186,7 @@ class MatmulTile:
     def _ranges(self, argument: int) -> Iterator[Range]:
         """The bytes of an argument that all items touch."""
         steps = {
-            SRC: self.items.src_bytes,
+            SRC: 0 if self.items.joined else self.items.src_bytes,
             WEIGHTS: self.items.weights_bytes,
             BIAS: self.items.bias_bytes,
             DST: self.items.dst_bytes,
@@ -184,7 +198,7 @@ class MatmulTile:
 
     def _src_spans(self) -> Iterator[tuple[int, int]]:
         groups = self.types.groups_of(self.piece_depth)
-        spans = tuple(src_spans(self.rows, self.src_row_bytes, self.src_depth_bytes, groups))
+        spans = tuple(src_spans(self.rows_of_src, self.src_row_bytes, self.src_depth_bytes, groups))
         return ((at + begin, size) for at, _ in self.piece_places() for begin, size in spans)
 
     def piece_places(self) -> Iterator[tuple[int, int]]:

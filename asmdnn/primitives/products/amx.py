@@ -29,11 +29,12 @@ BLOCK_ROWS, BLOCK_COLUMNS = BLOCK_TILES * TILE_ROWS, BLOCK_TILES * TILE_COLUMNS
 def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning, items: int = 1) -> float:
     """Expected cycles of a call, of so many rows and columns of dst and groups of k in each item."""
     tiles_of_rows = -(-rows // TILE_ROWS)
-    tiles = items * tiles_of_rows * -(-columns // TILE_COLUMNS)
+    tiles, size = items * tiles_of_rows * -(-columns // TILE_COLUMNS), -(-rows // tiles_of_rows)
     base, slope = CYCLES_OF_ROWS
-    share = max(LEAST_CYCLES, base + slope * -(-rows // tiles_of_rows)) / FULL_CYCLES
-    of_tile = -(-groups // TILE_GROUPS) * tuning.amx_step_cycles * share + tuning.amx_end_cycles
-    return tuning.amx_call_cycles + tiles * of_tile / TILES_OF_BLOCK
+    multiplied = TILES_OF_BLOCK * max(LEAST_CYCLES, base + slope * size)
+    loaded = tuning.amx_step_cycles * (TILE_ROWS + size) / (2 * TILE_ROWS)  # as many rows of weights as a tile has
+    of_block = -(-groups // TILE_GROUPS) * max(multiplied, loaded) + tuning.amx_end_cycles
+    return tuning.amx_call_cycles + tiles * of_block / TILES_OF_BLOCK
 
 
 def far_operands(tile: MatmulTile, tuning: ProductTuning) -> Far:
@@ -119,8 +120,22 @@ def near_panels(groups: int, tuning: ProductTuning) -> int:
 def panels_at_once(tile: MatmulTile, tuning: ProductTuning) -> int:
     """As many whole ones of a call as stay in L1, if they are read for several blocks."""
     whole = max(1, tile.columns // (tile.panel_vectors * TILE_COLUMNS))
-    most = near_panels(tile.steps, tuning) if tile.rows * tile.items.count > BLOCK_ROWS else 1
+    several = tile.rows * tile.items.count > BLOCK_ROWS and not tile.items.joined
+    most = near_panels(tile.steps, tuning) if several else 1
     return max(n for n in range(1, whole + 1) if n <= most and whole % n == 0)
+
+
+def joined_rows(p: Product, rows: int, items: int, tuning: ProductTuning) -> int:
+    """The rows of src from the first of so many items to the end of the last, if all are multiplied in less time than
+    those of items; else 0."""
+    if items == 1 or rows == 1 or not p.src.row_bytes or p.src.batch_bytes[-1] % p.src.row_bytes:
+        return 0
+    pitch = p.src.batch_bytes[-1] // p.src.row_bytes
+    joined = (items - 1) * pitch + rows
+    if pitch < rows or joined > MOST_ROWS:
+        return 0
+    cycles = call_cycles(joined, BLOCK_COLUMNS, p.k, tuning)
+    return joined if cycles < call_cycles(rows, BLOCK_COLUMNS, p.k, tuning, items) else 0
 
 
 def total_cycles(p: Product, target: Target) -> float:
@@ -128,11 +143,13 @@ def total_cycles(p: Product, target: Target) -> float:
     block, items = tile_block(p, target), most_items(p, target)
     width = block.vectors * target.lanes
     groups, rest = divmod(p.n, width)
-    return sum(
-        times * (groups * call_cycles(rows, width, p.k, target.products, items)
-                 + bool(rest) * call_cycles(rows, rest, p.k, target.products, items))
-        for rows, times in runs_of(p.m, block.rows)
-    ) / items  # fmt: skip
+
+    def cycles(rows: int) -> float:
+        size = (rows, items) if not (joined := joined_rows(p, rows, items, target.products)) else (joined, 1)
+        calls = [(width, groups), (rest, int(rest > 0))]
+        return sum(n * call_cycles(size[0], w, p.k, target.products, size[1]) for w, n in calls if n)
+
+    return sum(times * cycles(rows) for rows, times in runs_of(p.m, block.rows)) / items
 
 
 def check_amx(p: Product, target: Target) -> None:

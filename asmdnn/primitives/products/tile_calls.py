@@ -13,7 +13,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import ONE_ITEM, Bias, Items, MatmulTile
 from asmdnn.planning.phase import Int64
-from asmdnn.primitives.products.amx import call_cycles, far_operands, panels_at_once
+from asmdnn.primitives.products.amx import call_cycles, far_operands, joined_rows, panels_at_once
 from asmdnn.primitives.products.cut import Cut, DepthStep
 from asmdnn.primitives.products.matrices import Panels
 from asmdnn.types import f32
@@ -41,7 +41,8 @@ def calls_of(cut: Cut, step: DepthStep, items: int, specs: dict[KernelSpec, int]
             spec = tile_spec(cut, step, (rows, columns), items)
             spec_of[users, i] = specs.setdefault(spec, len(specs))
             if target.tiled:
-                cycles[users, i] = int(call_cycles(rows, columns, spec.tile.steps, target.products, items))
+                size = (spec.tile.rows_of_src, 1) if spec.tile.items.joined else (rows, items)
+                cycles[users, i] = int(call_cycles(size[0], columns, spec.tile.steps, target.products, size[1]))
                 continue
             of_depth = spec.tile.steps * target.step_cycles(rows, spec.tile.vectors, cut.p.types)
             cycles[users, i] = items * (of_depth + target.call_cycles)
@@ -81,7 +82,7 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> "
         prefetches_dst=cut.prefetch.dst,
         packs=p.packed_weights is not None,
         near_row_bytes=p.packed_src.row_bytes if p.packed_src else 0,
-        items=item_steps(cut, items, bias is not None),
+        items=item_steps(cut, rows, items, bias is not None),
         pieces=p.pieces,
         types=p.types,
         dst=None if p.dst.dtype == f32 == p.types.sums else p.dst.dtype,
@@ -93,15 +94,15 @@ def tile_spec(cut: Cut, step: DepthStep, tile: tuple[int, int], items: int) -> "
         from asmdnn.generators.dot.amx import AmxTileSpec  # other levels do without
 
     tuning = cut.target.products
-    return AmxTileSpec(
-        tile=shape, far=far_operands(shape, tuning), panels_at_once=panels_at_once(shape, tuning)
-    )
+    return AmxTileSpec(tile=shape, far=far_operands(shape, tuning), panels_at_once=panels_at_once(shape, tuning))
 
 
-def item_steps(cut: Cut, items: int, bias: bool) -> Items:
-    """The distances between the matrices of one call."""
+def item_steps(cut: Cut, rows: int, items: int, bias: bool) -> Items:
+    """The distances between the matrices of one call, of so many rows."""
     p = cut.p
     if items == 1:
         return ONE_ITEM
     bias_bytes = p.bias.batch_bytes[-1] if bias and p.bias is not None else 0
-    return Items(items, p.src.batch_bytes[-1], p.weights.batch_bytes[-1], bias_bytes, p.dst.batch_bytes[-1])
+    steps = p.src.batch_bytes[-1], p.weights.batch_bytes[-1], bias_bytes, p.dst.batch_bytes[-1]
+    joined = cut.target.tiled and joined_rows(p, rows, items, cut.target.products) > 0
+    return Items(items, *steps, joined=joined)

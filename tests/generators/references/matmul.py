@@ -123,6 +123,9 @@ def compute(spec: Product, memory: Memory) -> None:
 def tiles(spec: MatmulTile, memory: Memory) -> None:
     for item in range(spec.items.count):
         one_tile(spec, memory, spec.items, item)
+    for r in range(spec.rows_of_src if spec.items.joined else 0):  # those between items are read, and add to nothing
+        for step in range(-(-spec.depth // spec.types.group)):
+            memory["src"].load(r * spec.src_row_bytes + src_at(spec, step), spec.types.group)
 
 
 def factors_of(spec: GemvSpec | SkinnySpec | OuterSpec, memory: Memory, row_bytes: int) -> Doubles:
