@@ -73,7 +73,9 @@ def copy_pays(p: Product, target: Target) -> bool:
 def tile_block(p: Product, target: Target) -> Block:
     """Rows whose src fits half of L2, and so many panels that configuring the tiles costs next to nothing."""
     columns = p.weights.columns if isinstance(p.weights, Panels) else panel_columns(p.n, target.lanes)
-    return _block((p.m, p.n, p.k), columns, most_rows(p, target), most_items(p, target), target.products)
+    items = most_items(p, target)
+    batches = (prod(p.batch), items)
+    return _block((p.m, p.n, p.k), columns, most_rows(p, target), batches, target.products)
 
 
 def most_rows(p: Product, target: Target) -> int:
@@ -92,9 +94,13 @@ def most_items(p: Product, target: Target) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _block(sizes: tuple[int, int, int], columns: int, most: int, items: int, tuning: ProductTuning) -> Block:
-    """Calls are long, but some for every thread: of panels that stay in L1 beside a block there are rather all."""
+def _block(
+    sizes: tuple[int, int, int], columns: int, most: int, batches: tuple[int, int], tuning: ProductTuning
+) -> Block:
+    """Calls are long, but some for every thread: of panels that stay in L1 beside a block there are rather all.
+    batches: matrices, and how many a call has."""
     m, n, k = sizes
+    matrices, items = batches
     panels, rows = -(-n // columns), max(balanced(m, most))
     near = min(panels, near_panels(k, tuning))
 
@@ -102,10 +108,11 @@ def _block(sizes: tuple[int, int, int], columns: int, most: int, items: int, tun
         return calls * tuning.amx_call_cycles / (call_cycles(rows, columns, k, tuning, items) - tuning.amx_call_cycles)
 
     while near > 1 and rows > BLOCK_ROWS and near > 2 * panels_for(tuning.amx_call_share):
-        if -(-m // rows) * -(-panels // near) >= tuning.amx_calls:
+        if -(-m // rows) * -(-panels // near) * -(-matrices // items) >= tuning.amx_calls:
             break
         rows = max(balanced(m, max(BLOCK_ROWS, rows // 2)))
-    for_threads = min(panels * -(-m // rows) // tuning.amx_calls, round(panels_for(tuning.amx_most_share)))
+    calls = panels * -(-m // rows) * -(-matrices // items)
+    for_threads = min(calls // tuning.amx_calls, round(panels_for(tuning.amx_most_share)))
     wanted = min(panels, max(1, near, for_threads, round(panels_for(tuning.amx_call_share))))
     together = -(-panels // -(-panels // wanted))
     vectors = columns // TILE_COLUMNS
