@@ -1,5 +1,6 @@
 """Backward passes of recurrent layers for tests: descriptions, data, the reference's gradients, and the library's."""
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ BACKWARD = {
     dnn.LBRGRUForward: dnn.LBRGRUBackward,
 }
 TRAINING = dnn.PropKind.forward_training
+Run = Callable[[Any, Arrays, dnn.Engine], Arrays]
 
 
 def backward(forward: Any, without: tuple[str, ...] = (), **more: Any) -> Any:
@@ -29,10 +31,12 @@ def backward(forward: Any, without: tuple[str, ...] = (), **more: Any) -> Any:
     return kind(**given, **{name: x for name, x in diffs.items() if name not in without}, **more)
 
 
-def training_data(forward: Any, engine: dnn.Engine = AVX2, seed: int = 0, data: Arrays | None = None) -> Arrays:
+def training_data(
+    forward: Any, engine: dnn.Engine = AVX2, seed: int = 0, data: Arrays | None = None, run: Run = compute
+) -> Arrays:
     """The sources, what the training pass leaves, and gradients of its results."""
     data = data_of(forward, seed) if data is None else data
-    left = compute(replace(forward, prop_kind=TRAINING), data, engine)
+    left = run(replace(forward, prop_kind=TRAINING), data, engine)
     random = np.random.default_rng(seed + 1)
     results = {name: x.dims for name, x in forward.tensors().items() if name.startswith("dst")}
     return (

@@ -88,8 +88,8 @@ class OnednnRnnBackward:
 
 
 def _gradient(name: str, desc: dnn.MemoryDesc) -> dnn.MemoryDesc:
-    """Of weights in the format that oneDNN prefers, if that is free, of others row-major."""
-    return desc if desc.is_any else dnn.MemoryDesc(desc.dims, dnn.f32, "abcde"[: desc.ndims])
+    """f32, of weights in the format that oneDNN prefers, if that is free, of others row-major."""
+    return dnn.MemoryDesc(desc.dims, dnn.f32, "any" if desc.is_any else "abcde"[: desc.ndims])
 
 
 def _forward(words: LayerWords, qparams: Qparams | None) -> Callable[[OnednnPrimitive], Any]:

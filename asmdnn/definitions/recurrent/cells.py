@@ -9,6 +9,8 @@ bias, and * is element by element.
     VANILLA_GRU   u = s(x W_u + h U_u + B_u), r alike, o = tanh(x W_o + (r * h) U_o + B_o), h' = u * h + (1 - u) * o
     LBR_GRU       as VANILLA_GRU, but o = tanh(x W_o + r * (h U_o + B_4) + B_o)
 
+What products take is handed on in the type of h: h, r * h, and the gradients of sums (`Function.hands`).
+
 Gates are in oneDNN's order: i f g o and u r o.  A gradient is named d of what it is of; of a gate it is that of the sum
 inside its function.
 """
@@ -31,7 +33,7 @@ def rnn(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Functio
 
 
 def rnn_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> StepGradients:
-    return spread(step, [dh * function.gradient(step.h)], w)
+    return spread(step, [function.hands.of(dh * function.gradient(step.h))], w)
 
 
 def lstm(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Function) -> StepValues:
@@ -52,6 +54,7 @@ def lstm_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights
     i, f, g, o = step.gates
     projection = None
     if w.projection is not None:
+        dh = function.hands.of(dh)
         projection = step.hidden.T @ dh
         dh = dh @ w.projection.T
     squashed = step.c.tanh()
@@ -61,6 +64,7 @@ def lstm_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights
         dc = dc + d_o * w.peephole[2]
     d_i, d_f, d_g = dc * g * i * (1.0 - i), dc * step.c0 * f * (1.0 - f), dc * i * (1.0 - g * g)
     dc0, peephole = dc * f, None
+    d_i, d_f, d_g, d_o = map(function.hands.of, (d_i, d_f, d_g, d_o))
     if w.peephole is not None:
         dc0 = dc0 + d_i * w.peephole[0] + d_f * w.peephole[1]
         peephole = stacked([(d_i * step.c0).sum_rows(), (d_f * step.c0).sum_rows(), (d_o * step.c).sum_rows()])
@@ -79,12 +83,12 @@ def gru(x: Bounded, h: Bounded, c: Bounded | None, w: Weights, function: Functio
 
 def gru_gradients(step: StepValues, dh: Bounded, dc: Bounded | None, w: Weights, function: Function) -> StepGradients:
     u, r, o = step.gates
-    d_u, d_o = dh * (step.h0 - o) * u * (1.0 - u), dh * (1.0 - u) * (1.0 - o * o)
+    d_u, d_o = map(function.hands.of, (dh * (step.h0 - o) * u * (1.0 - u), dh * (1.0 - u) * (1.0 - o * o)))
     d_reset = d_o @ w.iter[:, 2].T  # of r * h
-    d_r = d_reset * step.h0 * r * (1.0 - r)
+    d_r = function.hands.of(d_reset * step.h0 * r * (1.0 - r))
     found = spread(step, [d_u, d_r, d_o], w)
     dh0 = dh * u + d_reset * r + d_u @ w.iter[:, 0].T + d_r @ w.iter[:, 1].T
-    d_iter = stacked([step.h0.T @ d_u, step.h0.T @ d_r, (r * step.h0).T @ d_o], 1)
+    d_iter = stacked([step.h0.T @ d_u, step.h0.T @ d_r, function.hands.of(r * step.h0).T @ d_o], 1)
     return StepGradients(found.x, dh0, None, Weights(found.weights.layer, d_iter, found.weights.bias))
 
 
@@ -102,6 +106,7 @@ def lbr_gru_gradients(
     u, r, o = step.gates
     d_u, d_o = dh * (step.h0 - o) * u * (1.0 - u), dh * (1.0 - u) * (1.0 - o * o)
     d_r, d_hidden = d_o * step.hidden * r * (1.0 - r), d_o * r
+    d_u, d_o, d_r, d_hidden = map(function.hands.of, (d_u, d_o, d_r, d_hidden))
     found = spread(step, [d_u, d_r, d_o], w, [d_u, d_r, d_hidden])
     d_bias = stacked([gate.sum_rows() for gate in (d_u, d_r, d_o, d_hidden)])
     return StepGradients(found.x, found.h + dh * u, None, Weights(found.weights.layer, found.weights.iter, d_bias))

@@ -24,7 +24,7 @@ from functools import lru_cache
 
 from asmdnn.exact import exact
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.functions.elementwise import SeveralResultsSpec
+from asmdnn.generators.functions.elementwise import SeveralResultsSpec, TypedResultsSpec
 from asmdnn.generators.functions.elementwise_code import DST, SRC, Result
 from asmdnn.generators.functions.eltwise import exponential, gradients
 from asmdnn.generators.functions.expression import Builder, Term
@@ -179,6 +179,12 @@ def gradient_form(cell: CellGradient) -> GradientForm:
     return writing.form()
 
 
+def words_of(cell: CellGradient) -> str:
+    """What its kernels are called."""
+    words = [cell.algorithm, cell.activation, "peephole" * cell.peephole]
+    return "_".join(word for word in words if word)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradientSpec(SeveralResultsSpec):
     """The kernel of a cell's gradient: an element-wise one."""
@@ -187,13 +193,26 @@ class GradientSpec(SeveralResultsSpec):
 
     @property
     def name(self) -> str:
-        words = [self.cell.algorithm, self.cell.activation, "peephole" * self.cell.peephole]
-        what = "_".join(word for word in words if word)
-        return f"gradient_f32_{what}_{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
+        return f"gradient_f32_{words_of(self.cell)}_{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
 
 
-def gradient_spec(isa: str, cell: CellGradient, rows: int, elements: int, row_bytes: Sequence[int]) -> GradientSpec:
-    """The kernel for rows of so many elements.  row_bytes: the distance of rows of each of reads and results."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedGradientSpec(TypedResultsSpec):
+    """The same of rows of which some are of other types: what it reads is widened, results are rounded once."""
+
+    cell: CellGradient = CellGradient("total")
+
+    @property
+    def name(self) -> str:
+        types = "_".join(dict.fromkeys(self.types))
+        return f"gradient_{types}_{words_of(self.cell)}_{self.rows}x{self.elements}_{checksum(self)}__{self.isa}"
+
+
+def gradient_spec(
+    isa: str, cell: CellGradient, rows: int, elements: int, row_bytes: Sequence[int], types: Sequence[str] = ()
+) -> GradientSpec | TypedGradientSpec:
+    """The kernel for rows of so many elements.  row_bytes: the distance of rows of each of reads and results; types: of
+    their elements, if not all are f32."""
     form = gradient_form(cell)
     steps = [row_bytes[place] if rows > 1 else 0 for place in form.arguments]
     results = len(form.results)
@@ -201,6 +220,11 @@ def gradient_spec(isa: str, cell: CellGradient, rows: int, elements: int, row_by
     first, *others = ((ExpressionOp(program, operands),) for program in form.programs)
     more = tuple(Result(DST + i, steps[DST + i], chain) for i, chain in enumerate(others, 1))
     src = Operand(SRC, steps[SRC], 0, False)
+    if {*types} - {"f32"}:
+        return TypedGradientSpec(
+            isa=isa, rows=rows, elements=elements, src=src, dst_row_bytes=steps[DST], chain=first, more=more, cell=cell,
+            types=tuple(types[place] for place in form.arguments),
+        )  # fmt: skip
     return GradientSpec(
         isa=isa, rows=rows, elements=elements, src=src, dst_row_bytes=steps[DST], chain=first, more=more, cell=cell
     )

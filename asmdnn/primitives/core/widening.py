@@ -39,6 +39,11 @@ def pairs_of_tiles(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
     return BF16 if takes else None
 
 
+def tiled_pairs(dtypes: Iterable[DataType], engine: Engine) -> Types | None:
+    """The types that tiles of AMX multiply; None unless all are bf16, or without tiles."""
+    return BF16 if {*dtypes} == {BF16.src} and level_of_tiles(BF16, engine) else None
+
+
 def level_that_rounds(dtypes: Iterable[DataType], engine: Engine) -> Engine:
     """The engine with the level of f32's kernels, or, for tensors of which some are bf16, the one that rounds to it."""
     rounds = BF16.src in {*dtypes} and bool(levels_of(BF16, engine.isa))

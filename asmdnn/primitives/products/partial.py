@@ -13,6 +13,7 @@ from asmdnn.generators.dot.gemv import GemvSpec
 from asmdnn.generators.dot.operands import OPERANDS
 from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
 from asmdnn.isa.dot import F32, GROUP_BYTES, S32, dot_class
+from asmdnn.isa.elements import element_of
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, records_of, views
@@ -29,7 +30,6 @@ from asmdnn.types import DataType, f32, s32
 
 PARTIAL = "partial sums"
 OF_SUMS = {f32: F32, s32: S32}
-ONE_BITS = {f32: 0x3F800000, s32: 1}
 
 
 def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
@@ -129,9 +129,10 @@ def add_partial_sums(assembly: Assembly, p: Product, target: Target, count: int,
 
 
 def ones(assembly: Assembly, batch_dims: int, dtype: DataType = f32) -> Matrix:
-    """A matrix of ones, of any size."""
-    name = f"one of {dtype}"
-    assembly.constants[name] = np.array([ONE_BITS[dtype]], np.int64)
+    """A matrix of ones, or of groups of them, of any size."""
+    name, one = f"one of {dtype}", element_of(dtype.name).code(1.0)
+    bits = sum(one << shift for shift in range(0, 8 * GROUP_BYTES, 8 * dtype.size_bytes))
+    assembly.constants[name] = np.array([bits], np.int64)
     return Matrix(name, 0, (0,) * batch_dims, 0, 0, dtype)
 
 

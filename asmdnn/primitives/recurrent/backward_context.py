@@ -1,11 +1,12 @@
 """What the layers of a backward pass share: the plan as it comes together, and where everything lies."""
 
+from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.backward_description import RecurrentBackward
-from asmdnn.primitives.recurrent.backward_products import StepProducts
+from asmdnn.primitives.recurrent.backward_products import Multiplier, StepProducts
 from asmdnn.primitives.recurrent.maps import Maps
 from asmdnn.primitives.recurrent.padding import add_copy, add_zeros
 from asmdnn.primitives.recurrent.rooms import Rooms
@@ -16,17 +17,19 @@ SOURCE = "src_layer and zeros"
 
 
 class BackwardContext:
-    """tensors: as the kernels take them."""
+    """tensors: as the kernels take them.  types: of what products multiply; `factor` is that of rows of sources, states
+    and sums, whose products are f32."""
 
-    def __init__(self, desc: RecurrentBackward, tensors: dict[str, MemoryDesc], engine: Engine) -> None:
+    def __init__(self, desc: RecurrentBackward, tensors: dict[str, MemoryDesc], engine: Engine, types: Types) -> None:
         self.desc, self.forward, self.target = desc, desc.forward, target_of(engine)
+        self.multiplier, self.factor = Multiplier(engine, types), types.src
         self.sizes = s = self.forward.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         workspace = workspace_desc(self.forward)
         self.tensors = tensors if workspace is None else {**tensors, "workspace": workspace}
-        self.assembly, self.maps = Assembly(engine.tuning, engine.isa), Maps(self.target.isa, engine.tuning)
+        self.assembly, self.maps = Assembly(engine.tuning, engine.isa), Maps(engine)
         self.rooms = Rooms(self.assembly, self.time, regions_of(self.forward))
-        self.products = StepProducts(self.assembly, self.tensors, self.target)
+        self.products = StepProducts(self.assembly, self.tensors, self.multiplier)
 
     def gradient_of_source(self, number: int) -> BufferRows:
         """Where a layer leaves the gradient of what it has read."""
@@ -55,7 +58,7 @@ class BackwardContext:
         source = self.time.layer("src_layer", self.tensors["src_layer"])
         if not self.time.is_padded:
             return source
-        known, rows = SOURCE in self.assembly.scratch, self.rooms.all_steps(SOURCE, self.sizes.src)
+        known, rows = SOURCE in self.assembly.scratch, self.rooms.all_steps(SOURCE, self.sizes.src, source.dtype)
         if not known:
             add_copy(self.assembly, self.time, source, rows, self.sizes.src)
             add_zeros(self.assembly, self.time, rows, self.sizes.src)

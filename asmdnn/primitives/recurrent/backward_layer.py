@@ -4,6 +4,7 @@ import numpy as np
 
 from asmdnn.generators.recurrent.cells import Place
 from asmdnn.generators.recurrent.gradients import CellGradient, gradient_form
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.primitives.recurrent.backward_context import BackwardContext
 from asmdnn.primitives.recurrent.backward_description import (
     GRUBackward,
@@ -16,11 +17,9 @@ from asmdnn.primitives.recurrent.maps import PlacedRows
 from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.rows import BufferRows, RowPiece, start_of, state_rows
 from asmdnn.records import replace
-from asmdnn.types import f32
 
 ZEROS = "zeros"  # a constant: a row of what is not there
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
-PADDING = 16  # elements
 
 
 class BackwardLayer:
@@ -44,10 +43,10 @@ class BackwardLayer:
         if isinstance(self.desc, GRUBackward | LBRGRUBackward):
             self.parts["direct"] = context.rooms.one_step("gradient beside products", s.out)
         if isinstance(self.desc, GRUBackward):
-            self.parts["reset"] = context.rooms.all_steps("reset states", s.hidden)
+            self.parts["reset"] = context.rooms.all_steps("reset states", s.hidden, context.factor)
             self.parts["reset_diff"] = context.rooms.one_step("gradient of reset states", s.hidden)
         if self.has("weights_projection"):
-            self.parts["total"] = context.rooms.all_steps("gradients of projections", s.out)
+            self.parts["total"] = context.rooms.all_steps("gradients of projections", s.out, context.factor)
             self.parts["of_hidden"] = context.rooms.one_step("gradient of what is projected", s.hidden)
         if self.has("weights_peephole"):
             self.parts["peephole"] = self.rows_of("weights_peephole", 0)
@@ -58,9 +57,10 @@ class BackwardLayer:
 
     def rows_of_gates(self, name: str) -> BufferRows:
         """Scratch with a row of all gates for every step and sequence; rows do not share sets of L1."""
-        columns = self.sizes.gates * self.sizes.hidden
-        columns += PADDING * (f32.size_bytes * columns % ALIAS_BYTES == 0)
-        return self.context.rooms.all_steps(name, columns)
+        columns, dtype = self.sizes.gates * self.sizes.hidden, self.context.factor
+        if dtype.size_bytes * columns % ALIAS_BYTES == 0:
+            columns += LINE_BYTES // dtype.size_bytes
+        return self.context.rooms.all_steps(name, columns, dtype)
 
     def start_of(self, name: str) -> int:
         """Where this layer and direction begin in a tensor, in bytes."""
@@ -139,7 +139,7 @@ class StepRows:
         name, part = place
         rows, step = self.rows(name)
         at = rows.element(part * self.layer.sizes.hidden)
-        return PlacedRows(at.view(step, self.piece.first), rows.row_bytes)
+        return PlacedRows(at.view(step, self.piece.first), rows.row_bytes, rows.dtype)
 
     def rows(self, name: str) -> tuple[BufferRows, int]:
         """The rows of all parts, and of which step."""

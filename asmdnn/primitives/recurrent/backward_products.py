@@ -1,14 +1,17 @@
-"""Products of the backward pass with packed weights: the phases of a step, which all steps share."""
+"""Products of the backward pass: what multiplies, and the phases of a step's, which all steps share."""
 
+from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
 from asmdnn.primitives.attributes.chain import Chain, Link
 from asmdnn.primitives.attributes.post_ops import Sum
+from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.products.matrices import Panels
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.product import Product
-from asmdnn.primitives.products.target import Epilogue, Target
+from asmdnn.primitives.products.target import NO_EPILOGUE, Epilogue, target_of
 from asmdnn.primitives.recurrent.rows import BufferRows
 from asmdnn.records import dataclass, replace
 
@@ -29,11 +32,24 @@ class Key:
     beside_bytes: int | None
 
 
+class Multiplier:
+    """What multiplies: vectors, and tiles of AMX where they take a product.  types: of factors."""
+
+    def __init__(self, engine: Engine, types: Types) -> None:
+        self.types, self.target = types, target_of(engine, types=types)
+        self.tiles = target_of(engine, types=types, tiled=True) if level_of_tiles(types, engine) else None
+
+    def add(self, assembly: Assembly, product: Product, epilogue: Epilogue = NO_EPILOGUE) -> None:
+        """A product of these types."""
+        tiles = self.tiles and replace(self.tiles, epilogue=epilogue)
+        multiply(assembly, product, replace(self.target, epilogue=epilogue), tiles)
+
+
 class StepProducts:
     """Phases from the buffer ROWS to RESULT, with what is in BESIDE added."""
 
-    def __init__(self, assembly: Assembly, tensors: dict[str, MemoryDesc], target: Target) -> None:
-        self.assembly, self.tensors, self.target = assembly, tensors, target
+    def __init__(self, assembly: Assembly, tensors: dict[str, MemoryDesc], multiplier: Multiplier) -> None:
+        self.assembly, self.tensors, self.multiplier = assembly, tensors, multiplier
         self.known: dict[Key, list[Phase]] = {}
 
     def phases(self, key: Key) -> list[Phase]:
@@ -43,35 +59,40 @@ class StepProducts:
         return self.known[key]
 
     def _made(self, key: Key) -> list[Phase]:
-        desc = self.tensors[key.weights]
-        ends = zip((ROWS, RESULT), key.row_bytes, strict=True)
-        src, dst = (BufferRows(name, (0,), row_bytes).matrix() for name, row_bytes in ends)
+        desc, types = self.tensors[key.weights], self.multiplier.types
+        of_rows, of_result = key.row_bytes
+        src = BufferRows(ROWS, (0,), of_rows, types.src).matrix().in_groups(types.group)
+        dst = BufferRows(RESULT, (0,), of_result).matrix()
         beside = None if key.beside_bytes is None else BufferRows(BESIDE, (0,), key.beside_bytes).matrix()
-        weights = panels_from(key.weights, desc, key.start)
         product = Product(
-            batch=(), m=key.count, n=desc.dims[2], k=key.depth, src=src, weights=weights, dst=dst, bias=beside
+            batch=(),
+            m=key.count,
+            n=desc.dims[2],
+            k=key.depth // types.group,
+            src=src,
+            weights=panels_from(key.weights, desc, key.start, types.group),
+            dst=dst,
+            bias=beside,
+            types=types,
         )
-        made = Assembly(self.target.tuning, self.target.isa)
+        made = Assembly(self.multiplier.target.tuning, self.multiplier.target.isa)
         made.scratch |= self.assembly.scratch  # so that rooms get other names
-        multiply(made, product, self.target)
+        self.multiplier.add(made, product)
         self.assembly.scratch |= made.scratch
         self.assembly.constants |= made.constants
         return made.phases
 
 
-def panels_from(name: str, desc: MemoryDesc, start: int) -> Panels:
-    """Panels of the third dim: every row has one element of each of the dims after it."""
+def panels_from(name: str, desc: MemoryDesc, start: int, group: int) -> Panels:
+    """Panels of the third dim: every row has one element, or a group, of the dims after it."""
     width = desc.inner_blocks[0][1]
     return Panels(
         buffer=name,
         start_bytes=start,
         batch_bytes=(),
-        row_bytes=width * desc.dtype.size_bytes,
+        row_bytes=width * group * desc.dtype.size_bytes,
         panel_bytes=desc.strides_bytes[2],
         columns=width,
         dtype=desc.dtype,
+        group=group,
     )
-
-
-def adding(target: Target) -> Target:
-    return replace(target, epilogue=ADDS)

@@ -10,9 +10,11 @@ from asmdnn.primitives.products.matrices import Matrix
 from asmdnn.primitives.products.partial import sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.target import NO_EPILOGUE
 from asmdnn.primitives.recurrent.backward_description import GRUBackward, LBRGRUBackward
 from asmdnn.primitives.recurrent.backward_layer import BackwardLayer
-from asmdnn.primitives.recurrent.backward_products import adding, panels_from
+from asmdnn.primitives.recurrent.backward_operands import Columns, PairsAsDepth, RowsAsDepth
+from asmdnn.primitives.recurrent.backward_products import ADDS, panels_from
 from asmdnn.primitives.recurrent.padding import add_zeros
 from asmdnn.primitives.recurrent.rows import BufferRows, RowPiece
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
@@ -28,7 +30,9 @@ class SumsOverSteps:
 
     def __init__(self, layer: BackwardLayer) -> None:
         self.layer, self.context, self.sizes = layer, layer.context, layer.sizes
-        self.assembly, self.target = layer.context.assembly, layer.context.target
+        self.assembly, multiplier = layer.context.assembly, layer.context.multiplier
+        by_rows = PairsAsDepth if multiplier.types.group > 1 else RowsAsDepth
+        self.products = by_rows(self.assembly, multiplier, self.sizes.rows)
 
     def add(self, of_source: BufferRows) -> None:
         s, layer, parts = self.sizes, self.layer, self.layer.parts
@@ -37,40 +41,47 @@ class SumsOverSteps:
         columns = s.gates * s.hidden
         if isinstance(layer.desc, LBRGRUBackward):  # the sums of u and r, which steps leave in one place alone
             self.copy(layer.iterated, 0, layer.sums, 0, (0, s.rows), 2 * s.hidden)
-        self.multiply(source, layer.sums, self.gradient("diff_weights_layer", channels, columns))
+        sums, iterated = Columns(layer.sums, columns, 0, columns), Columns(layer.iterated, columns, 0, columns)
+        self.products.multiply(source, channels, sums, self.gradient("diff_weights_layer"))
         of_state = 2 * s.hidden if isinstance(layer.desc, GRUBackward) else columns
-        self.multiply(self.before(), layer.iterated, self.gradient("diff_weights_iter", s.state, of_state))
+        of_iter = iterated._replace(taken=of_state)
+        self.products.multiply(self.before(), s.state, of_iter, self.gradient("diff_weights_iter"))
         if of_state < columns:
-            candidate = self.gradient("diff_weights_iter", s.state, s.hidden, of_state)
-            self.multiply(parts["reset"], layer.sums.element(of_state), candidate)
+            candidate = sums._replace(first=of_state, taken=s.hidden)
+            place = self.gradient("diff_weights_iter", of_state)
+            self.products.multiply(parts["reset"], s.state, candidate, place)
         if "total" in parts:
             hidden = self.context.rooms.kept("unprojected", layer.number, layer.direction)
-            self.multiply(hidden, parts["total"], self.gradient("diff_weights_projection", s.hidden, s.out))
+            total = Columns(parts["total"], s.out, 0, s.out)
+            self.products.multiply(hidden, s.hidden, total, self.gradient("diff_weights_projection"))
         if "peepholes" in parts:
-            self.sum(parts["peepholes"], 3 * s.hidden, "diff_weights_peephole")
+            self.add_peepholes(parts["peepholes"])
         if layer.has("diff_bias"):
-            self.sum(layer.sums, columns, "diff_bias")
+            self.products.sum(sums, self.vector("diff_bias"))
             if isinstance(layer.desc, LBRGRUBackward):
-                self.sum(layer.iterated.element(2 * s.hidden), s.hidden, "diff_bias", 3 * s.hidden)
+                last = iterated._replace(first=2 * s.hidden, taken=s.hidden)
+                self.products.sum(last, self.vector("diff_bias", 3 * s.hidden))
         self.of_source(of_source, channels, columns)
 
-    def gradient(self, name: str, rows: int, columns: int, first: int = 0) -> tuple[Matrix, int, int]:
-        """Columns of a tensor's matrix of this layer and direction, from the first one on; and its size."""
+    def gradient(self, name: str, first: int = 0) -> Matrix:
+        """Columns of a tensor's matrix of this layer and direction, from the first one on."""
         row_bytes = self.context.tensors[name].strides_bytes[2]
-        return self.layer.rows_of(name, row_bytes).element(first).matrix(), rows, columns
+        return self.layer.rows_of(name, row_bytes).element(first).matrix()
 
-    def multiply(self, a: BufferRows, b: BufferRows, dst: tuple[Matrix, int, int]) -> None:
-        """dst = a^T b over all rows."""
-        place, m, n = dst
-        product = Product(
-            batch=(), m=m, n=n, k=self.sizes.rows, src=a.matrix().transposed, weights=b.matrix(), dst=place
-        )
-        multiply(self.assembly, product, self.target)
+    def vector(self, name: str, first: int = 0) -> Matrix:
+        """All numbers of a tensor of this layer and direction, from an element on."""
+        return self.layer.rows_of(name, 0).element(first).matrix()
+
+    def add_peepholes(self, terms: BufferRows) -> None:
+        """The gradient of weights that f32 is multiplied by."""
+        columns, target = 3 * self.sizes.hidden, self.context.target
+        dst = self.vector("diff_weights_peephole")
+        multiply(self.assembly, sum_of_rows(self.assembly, terms.matrix(), self.sizes.rows, columns, dst), target)
 
     def before(self) -> BufferRows:
         """A copy of the states before every step: those after another one, and the first ones."""
         s, layer = self.sizes, self.layer
-        rows = self.context.rooms.all_steps("states before steps", s.state)
+        rows = self.context.rooms.all_steps("states before steps", s.state, self.context.factor)
         if not self.context.time.is_even:
             for piece in layer.pieces:
                 self.before_piece(rows, piece)
@@ -110,23 +121,18 @@ class SumsOverSteps:
         cycles = np.full(1, self.assembly.tuning.phases.call_cycles + count * row_bytes // 32, np.int32)
         self.assembly.add([Phase((spec,), (NOTHING, place), np.zeros((1, 3), np.int64), cycles, alone=True)])
 
-    def sum(self, rows: BufferRows, columns: int, name: str, first: int = 0) -> None:
-        """The sum of all rows, into a tensor from an element on."""
-        dst = self.layer.rows_of(name, 0).element(first).matrix()
-        product = sum_of_rows(self.assembly, rows.matrix(), self.sizes.rows, columns, dst)
-        multiply(self.assembly, product, self.target)
-
     def of_source(self, rows: BufferRows, channels: int, columns: int) -> None:
         """sums W^T; the second direction adds to the first one's."""
-        layer = self.layer
-        weights = panels_from("weights_layer", self.context.tensors["weights_layer"], layer.start_of("weights_layer"))
+        layer, multiplier = self.layer, self.context.multiplier
+        types, desc = multiplier.types, self.context.tensors["weights_layer"]
         product = Product(
             batch=(),
             m=self.sizes.rows,
             n=channels,
-            k=columns,
-            src=layer.sums.matrix(),
-            weights=weights,
+            k=columns // types.group,
+            src=layer.sums.matrix().in_groups(types.group),
+            weights=panels_from("weights_layer", desc, layer.start_of("weights_layer"), types.group),
             dst=rows.matrix(),
+            types=types,
         )
-        multiply(self.assembly, product, adding(self.target) if layer.direction else self.target)
+        multiplier.add(self.assembly, product, ADDS if layer.direction else NO_EPILOGUE)

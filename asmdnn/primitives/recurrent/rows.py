@@ -29,6 +29,11 @@ class BufferRows:
         """Where a row of a step begins, in bytes."""
         return self.starts[step if len(self.starts) > 1 else 0] + row * self.row_bytes
 
+    @property
+    def offset0(self) -> int:
+        """Where the first row begins, in elements."""
+        return self.starts[0] // self.dtype.size_bytes
+
     def view(self, step: int, row: int = 0) -> View:
         return View(self.buffer, self.start(step, row))
 

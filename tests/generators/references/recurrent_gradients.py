@@ -3,7 +3,8 @@
 import numpy as np
 
 from asmdnn.generators.recurrent.cells import Place
-from asmdnn.generators.recurrent.gradients import CellGradient, GradientSpec, gradient_form
+from asmdnn.generators.recurrent.gradients import CellGradient, GradientSpec, TypedGradientSpec, gradient_form
+from asmdnn.types import DATA_TYPES
 from tests.generators.case import Case, Reference
 from tests.support.arena import buffer_of, elements
 from tests.support.rounded import Rounded
@@ -11,9 +12,14 @@ from tests.support.rounded import Rounded
 Values = dict[Place, Rounded]
 
 
-def gradient_case(spec: GradientSpec, random: np.random.Generator, integers: bool) -> Case:
-    """Within what f32 may round."""
-    memory, form = {name: elements(random, integers) for name in spec.frame}, gradient_form(spec.cell)
+ROUNDOFF = {"f32": 0.0, "bf16": 2.0**-8}  # of a result that is stored, beside what f32 does
+
+
+def gradient_case(spec: GradientSpec | TypedGradientSpec, random: np.random.Generator, integers: bool) -> Case:
+    """Within what f32 may round, and the type of a result."""
+    kinds = {name: spec.type_of(argument) for argument, name in enumerate(spec.frame)}
+    memory = {name: elements(random, integers, DATA_TYPES[kind]) for name, kind in kinds.items()}
+    form = gradient_form(spec.cell)
     places = dict(zip(spec.frame, ((*form.reads, *form.results)[i] for i in form.arguments), strict=True))
     steps = {0: spec.src.row_bytes} | {result.argument: result.row_bytes for result in spec.results}
     steps |= {operand.argument: operand.row_bytes for operand in spec.chain[0].operands if operand is not None}
@@ -28,7 +34,9 @@ def gradient_case(spec: GradientSpec, random: np.random.Generator, integers: boo
         for argument, (name, place) in enumerate(places.items()):
             if name in tolerances:
                 memory[name].store(row * steps[argument], results[place].value)
-                tolerances[name] = max(tolerances[name], float(results[place].bound.max()))
+                of_f32, unit = results[place].bound, ROUNDOFF[kinds[name]]
+                bound = of_f32 + unit * (np.abs(results[place].value) + of_f32)
+                tolerances[name] = max(tolerances[name], float(bound.max()))
     return Case(spec, {name: buffer_of(memory[name]) for name in memory}, dict(tolerances))
 
 
@@ -80,4 +88,4 @@ def of_lstm(cell: CellGradient, x: Values, d: Rounded) -> Values:
     return {**{("sums", part): y for part, y in enumerate((of_i, of_f, of_g, of_o))}, ("earlier_c", 0): earlier}
 
 
-REFERENCES = {GradientSpec: Reference(gradient_case, rounds=True)}
+REFERENCES = {kind: Reference(gradient_case, rounds=True) for kind in (GradientSpec, TypedGradientSpec)}
