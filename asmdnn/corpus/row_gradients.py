@@ -15,6 +15,7 @@ from asmdnn.generators.functions.row_programs import (
     softmax_programs,
 )
 from asmdnn.generators.functions.row_sums import RowSumsSpec
+from asmdnn.isa.levels import AVX512_CORE_BF16
 
 GAP = 3  # elements between rows
 
@@ -118,4 +119,18 @@ def typed(isa: str) -> Iterator[RowGradientSpec | RowSumsSpec]:
     yield RowSumsSpec(isa=isa, what="preluback", **shape, operands=slopes, program=prelu_program((0, 1)), **more)
 
 
-FAMILIES = of_levels("row-gradients", softmaxes=softmaxes, norms=norms, sums=sums, typed=typed)
+def rounded_scores() -> Iterator[RowGradientSpec]:
+    """As those of attention's scores, rounded to what products take: one vector and less, some and a tail."""
+    for elements in (1, 16, 70):
+        wide, narrow = (size * (elements + GAP) for size in (4, 2))
+        yield RowGradientSpec(
+            isa=AVX512_CORE_BF16.name, what="softmaxback", along="rows", rows=3, elements=elements, src_row_bytes=wide,
+            dst_row_bytes=narrow, operands=(Operand(2, wide, 0, False),), types=("f32", "bf16", "f32"),
+            **softmax_programs(False)._asdict(),
+        )  # fmt: skip
+
+
+FAMILIES = {
+    **of_levels("row-gradients", softmaxes=softmaxes, norms=norms, sums=sums, typed=typed),
+    "row-gradients-rounded": rounded_scores,
+}

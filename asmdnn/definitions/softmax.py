@@ -67,12 +67,31 @@ def attention_gradient(
     query: Array, key: Array, value: Array, d: Array, scale: float, mask: Any = 0
 ) -> tuple[Array, Array, Array]:
     """By query, key and value (n, groups, keys, ..), which neighbouring heads share; d: by the result."""
-    n, heads, _, _ = query.shape
-    shared = heads // key.shape[1]
-    keys, values = (np.repeat(x, shared, 1) for x in (key, value))
+    p, by_scores = _score_gradient(query, key, value, d, scale, mask)
+    return _from_scores(p, by_scores, query, key, d)
+
+
+def attention_gradient_rounding(
+    query: Array, key: Array, value: Array, d: Array, scale: float, mask: Any = 0
+) -> tuple[Array, Array, Array]:
+    """By how many times the unit roundoff of a type gradients move where products take probabilities and gradients of
+    scores in that type: the sizes of what is summed."""
+    p, by_scores = _score_gradient(query, key, value, d, scale, mask)
+    return _from_scores(p, np.abs(by_scores), np.abs(query), np.abs(key), np.abs(d))
+
+
+def _score_gradient(query: Array, key: Array, value: Array, d: Array, scale: float, mask: Any) -> tuple[Array, Array]:
+    """(Probabilities, gradients of scores) of every head."""
+    keys, values = (np.repeat(x, query.shape[1] // key.shape[1], 1) for x in (key, value))
     p = softmax(query @ keys.swapaxes(-1, -2) * scale + mask, -1)
     by_p = d @ values.swapaxes(-1, -2)
-    by_scores = p * (by_p - (p * by_p).sum(-1, keepdims=True)) * scale
+    return p, np.asarray(p * (by_p - (p * by_p).sum(-1, keepdims=True)) * scale)
+
+
+def _from_scores(p: Array, by_scores: Array, query: Array, key: Array, d: Array) -> tuple[Array, Array, Array]:
+    """By query, key and value; heads of a group add up."""
+    n, heads, _, _ = query.shape
+    shared = heads // key.shape[1]
     found = by_scores.swapaxes(-1, -2) @ query, p.swapaxes(-1, -2) @ d
     dkey, dvalue = (x.reshape(n, -1, shared, *x.shape[2:]).sum(2) for x in found)
-    return np.asarray(by_scores @ keys), np.asarray(dkey), np.asarray(dvalue)
+    return np.asarray(by_scores @ np.repeat(key, shared, 1)), np.asarray(dkey), np.asarray(dvalue)

@@ -44,8 +44,13 @@ def step_of(plan: Plan, places: Mapping[str, str]) -> StepRecords:
 
 def steps_of(plan: Plan, places: Mapping[str, str]) -> list[StepRecords]:
     """A step for each phase of a plan, whose views may differ; `places` says what its buffers are."""
+    return steps_in(plan.phases, places)
+
+
+def steps_in(phases: Sequence[Phase], places: Mapping[str, str]) -> list[StepRecords]:
+    """The same of phases."""
     found = []
-    for phase in (phase.written_out() for phase in plan.phases):
+    for phase in (phase.written_out() for phase in phases):
         views = tuple(
             view if view == NOTHING else view._replace(buffer=places.get(view.buffer, view.buffer))
             for view in phase.arguments

@@ -15,7 +15,13 @@ from asmdnn.bench.driver import Array, Case, Data, Driver, PeerSide, TensorData,
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
 from asmdnn.bench.words import Settings, data_type, direction, one_of, option, tag
-from asmdnn.definitions.softmax import attention, attention_error, attention_gradient, attention_sums
+from asmdnn.definitions.softmax import (
+    attention,
+    attention_error,
+    attention_gradient,
+    attention_gradient_rounding,
+    attention_sums,
+)
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.records import dataclass
 
@@ -141,7 +147,11 @@ class SdpaGradientWork(SdpaWork):
         sizes = attention_gradient(np.abs(query), np.abs(key), np.abs(value), np.abs(d), *numbers)
         room = attention_error(query, key) * sum(query.shape[2:]) * max(float(np.abs(x).max()) for x in sizes)
         kinds = (self.descs[name].dtype for name in self.results)
-        found = [typed.narrowed(x, np.full_like(x, room), kind) for x, kind in zip(values, kinds, strict=True)]
+        rooms = [np.full_like(x, room) for x in values]
+        if {self.descs[name].dtype for name in ("query", "key", "value", "diff_dst")} == {dnn.bf16}:
+            rounded = attention_gradient_rounding(query, key, value, d, *numbers)
+            rooms = [x + BF16_ROUNDOFF * y for x, y in zip(rooms, rounded, strict=True)]
+        found = [typed.narrowed(*x) for x in zip(values, rooms, kinds, strict=True)]
         return typed.together(found)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:

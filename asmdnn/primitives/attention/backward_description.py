@@ -21,7 +21,8 @@ class AttentionBackward(BackwardDesc):
     forward pass has left: then P is one function of the scores, else of their maxima and sums.  It is no use where a
     mask of -1e9, say, hides whole rows: beside such numbers the log of a sum is rounded away.  diff_dst: dst's dims;
     diff_query, diff_key, diff_value: those of query, key and value, where heads of a group add up.  Types may differ;
-    all is computed in f32.  A mask has no gradient.  Raises InvalidArguments.
+    all is computed in f32, but what tiles of AMX multiply where all is bf16.  A mask has no gradient.
+    Raises InvalidArguments.
     Source: Dao et al., FlashAttention, 2022, algorithm 4.
     """
 

@@ -1,6 +1,6 @@
 """Attention, as a kind of primitive."""
 
-from asmdnn.primitives.attention import backward_schedule, schedule, unpacked
+from asmdnn.primitives.attention import backward, schedule, unpacked
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.words import number_word
@@ -19,5 +19,5 @@ def words(desc: AttentionForward, kind: str = "forward_inference") -> Words:
 
 KINDS = (
     Kind(AttentionForward, (unpacked.plan, schedule.plan), words, any_batch=by_rows),
-    Kind(AttentionBackward, (backward_schedule.plan,), backward_words, any_batch=by_rows),
+    Kind(AttentionBackward, (backward.plan,), backward_words, any_batch=by_rows),
 )

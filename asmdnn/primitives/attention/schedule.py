@@ -190,9 +190,9 @@ class AttentionPlan:
         dims, strides = ([values[dim] for dim in order] for values in (tensor.dims, tensor.strides))
         matrices = MemoryDesc(dims, tensor.dtype, strides=strides, offset0=tensor.offset0)
         blocks = [(dim + 2, block) for dim, block in packed.inner_blocks]
-        steps = (self.groups * size, size, *packed.strides)
+        steps = (tensor.dims[1] * size, size, *packed.strides)
         target = MemoryDesc(dims, packed.dtype, strides=steps, inner_blocks=blocks)
-        self.assembly.scratch[buffer] = packed.size_bytes * self.images * self.groups
+        self.assembly.scratch[buffer] = packed.size_bytes * self.images * tensor.dims[1]
         add_reorder(self.assembly, Reordering(name, matrices, buffer, target, few_sizes=True))
 
     def future(self) -> Int64:
