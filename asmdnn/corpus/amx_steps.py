@@ -16,6 +16,7 @@ from asmdnn.corpus.recurrent import (
     VANILLA,
     tile,
 )
+from asmdnn.corpus.recurrent import CELLS as FLOAT_CELLS
 from asmdnn.generators.recurrent.amx_step import AmxStepSpec
 from asmdnn.generators.recurrent.cells import Cell
 from asmdnn.isa.dot import OFFERED, U8S8, Types
@@ -33,7 +34,7 @@ def step(types: Types, cell: Cell, rows: int, units: int, depth: int, **fields: 
 
 
 def cells(types: Types) -> Iterator[AmxStepSpec]:
-    """Every cell, with a tail of units."""
+    """Every cell, with a tail of units; those of training, too."""
     several = (
         VANILLA,
         LSTM,
@@ -44,7 +45,7 @@ def cells(types: Types) -> Iterator[AmxStepSpec]:
         Cell("lbr_gru", has_bias=True),
         PROJECTION,
     )
-    for cell in BYTE_CELLS if types == U8S8 else several:
+    for cell in BYTE_CELLS if types == U8S8 else (*several, *(cell for cell in FLOAT_CELLS if cell.keeps)):
         yield step(types, cell, 18, 13, 5)
 
 

@@ -69,6 +69,15 @@ def test_cells(kind: type, direction: str) -> None:
 
 
 @EMULATED
+@pytest.mark.parametrize("direction", [CONCAT, SUM])
+@pytest.mark.parametrize("kind", CELLS)
+def test_training(kind: type, direction: str) -> None:
+    """Layers hand on bf16, and the workspace has it as f32; test_amx_recurrent_backward.py reads all of that."""
+    rows, hidden = {CONCAT: (19, 21), SUM: (32, 16)}[direction]
+    check(halves(kind, (2, rows, 5, hidden), 2, direction, prop_kind=TRAINING))
+
+
+@EMULATED
 def test_lstm_with_everything() -> None:
     desc = halves(dnn.LSTMForward, (2, 20, 6, 19), 2, peephole=True, projection=12)
     assert steps_by_tiles(check(desc)) == {("lstm", 20), ("projection", 20)}
@@ -124,7 +133,8 @@ def test_bytes_of_rows_that_are_rounded_as_they_come(bare: bool) -> None:
         (halves(dnn.LSTMForward, (4, 32, 256, 256)), f"pairs+amx:{ISA}"),
         (halves(dnn.GRUForward, (4, 16, 512, 512)), f"pairs+amx:{ISA}"),
         (halves(dnn.LSTMForward, (4, 1, 256, 256)), "reorder+floats:avx512_core"),
-        (halves(dnn.LSTMForward, (4, 32, 256, 256), prop_kind=TRAINING), "reorder+floats:avx512_core"),
+        (halves(dnn.LSTMForward, (4, 32, 256, 256), prop_kind=TRAINING), f"pairs+amx:{ISA}"),
+        (halves(dnn.LSTMForward, (4, 32, 256, 256), projection=64, prop_kind=TRAINING), "reorder+floats:avx512_core"),
         (describe(dnn.LSTMForward, (4, 32, 256, 256)), "floats:avx512_core"),
         (of_bytes.described(dnn.LSTMForward, (4, 32, 256, 256)), f"bytes+amx:{ISA}"),
     ],

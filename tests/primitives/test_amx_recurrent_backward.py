@@ -76,6 +76,17 @@ def test_cells(kind: type, direction: str) -> None:
 
 
 @EMULATED
+@pytest.mark.parametrize("direction", [CONCAT, SUM])
+def test_after_a_training_pass_by_tiles(direction: str) -> None:
+    """What layers hand on is in the workspace as they had it, also where sequences have ended."""
+    lengths = (2,) * 16 + (1,) * 16
+    forward = halves(dnn.LBRGRUForward, (2, 32, 6, 20), 2, direction, lengths=lengths)
+    training = replace(forward, prop_kind=dnn.PropKind.forward_training)
+    assert dnn.primitive_desc(training, engine=ENGINE).implementation == f"pairs+amx:{ISA}"
+    check(gradient_of(forward), emulated_data(forward), lengths)
+
+
+@EMULATED
 @pytest.mark.parametrize("peephole", [False, True])
 def test_projection(peephole: bool) -> None:
     forward = halves(dnn.LSTMForward, (2, 17, 6, 18), 1, peephole=peephole, projection=12)

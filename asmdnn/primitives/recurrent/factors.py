@@ -6,16 +6,16 @@ is not slow at it, or has tiles of AMX that make up for it; then a step hands on
 multiplied by rows of u8.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from asmdnn.isa.dot import F32, U8S8, Types, multiplied
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.widening import fast_pairs, pairs_of_tiles
+from asmdnn.primitives.core.widening import fast_pairs, pairs_of_tiles, tiled_pairs
 from asmdnn.primitives.recurrent.description import QuantizedRecurrent, RecurrentForward
 from asmdnn.primitives.recurrent.qparams import ROWS, SCALES, check_bytes, check_dynamic, is_dynamic
-from asmdnn.types import FLOAT_NAMES, FLOATS, f32, s8
+from asmdnn.types import FLOAT_NAMES, FLOATS, DataType, f32, s8
 
 WEIGHTS = ("weights_layer", "weights_iter", "weights_projection")
 ONLY = f"only {', '.join(FLOAT_NAMES)} are implemented"
@@ -39,10 +39,21 @@ def pairs(desc: RecurrentForward, engine: Engine) -> Types:
     """Of halves, two of which are multiplied and added at once."""
     weights, tensors = desc.weights_layer.dtype, desc.tensors()
     dtypes = (weights, *(tensors[name].dtype for name in ROWS if name in tensors))
+    if desc.is_training:
+        return pairs_of_training(desc, dtypes, engine)
     found = fast_pairs(dtypes, engine) or pairs_of_tiles(dtypes, engine)
-    if desc.is_training or found is None:
-        no_pairs = f"isa {engine.isa} has no fast pairs of weights of {weights} and these rows"
-        raise Refused("training keeps f32" if desc.is_training else no_pairs)
+    if found is None:
+        raise Refused(f"isa {engine.isa} has no fast pairs of weights of {weights} and these rows")
+    return found
+
+
+def pairs_of_training(desc: RecurrentForward, dtypes: Iterable[DataType], engine: Engine) -> Types:
+    """Where tiles multiply them: the backward pass reads the h that steps have handed on."""
+    found = tiled_pairs(dtypes, engine)
+    if found is None:
+        raise Refused("training keeps f32")
+    if getattr(desc, "weights_projection", None) is not None:
+        raise Refused("training keeps f32 in front of a projection")
     return found
 
 

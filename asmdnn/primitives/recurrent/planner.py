@@ -118,7 +118,8 @@ class Planner:
         if number == s.layers - 1:
             out = self.time.layer("dst_layer", self.tensors["dst_layer"])
         else:
-            out = self.kept("layer", number) or self.rooms.all_steps(f"layer {number % 2}", s.dst, self.handed)
+            known = self.kept_as_handed("layer", number)
+            out = known or self.rooms.all_steps(f"layer {number % 2}", s.dst, self.handed)
         layers, x_rounded = [], None
         if self.is_dynamic:
             x_rounded = self.rounded("x", "weights_layer", s.rows, channels, number * s.directions, s.directions)
@@ -128,13 +129,18 @@ class Planner:
             h = out.element(direction * s.out)
             if desc.direction == "bidirectional_sum":
                 name = f"direction {direction}"
-                h = self.kept("direction", number, direction) or self.rooms.all_steps(name, s.out, self.types.src)
+                known = self.kept_as_handed("direction", number, direction)
+                h = known or self.rooms.all_steps(name, s.out, self.types.src)
             layers.append(self.layer_of(number, direction, x, channels, h, x_rounded))
         together = [layers] if self.engine.threads > 1 and self.time.is_even else [[layer] for layer in layers]
         for some in together:
             self.add_directions(some)
         if desc.direction == "bidirectional_sum":
+            for direction, layer in enumerate(layers):
+                self.keep(layer.h, "direction", number, direction)
             self.add_sum([layer.h for layer in layers], out)
+        if number < s.layers - 1:
+            self.keep(out, "layer", number)
         return out
 
     def rounded(self, name: str, weights: str, count: int, elements: int, first: int, groups: int) -> RoundedRows:
@@ -235,6 +241,19 @@ class Planner:
     def kept(self, name: str, number: int, direction: int = 0) -> BufferRows | None:
         """The rows of a region of the workspace; None if it has none of that name."""
         return self.rooms.kept(name, number, direction) if name in self.rooms.regions else None
+
+    def kept_as_handed(self, name: str, number: int, direction: int = 0) -> BufferRows | None:
+        """The same of what steps and layers hand on, where that is of the workspace's type."""
+        return self.kept(name, number, direction) if self.handed == f32 else None
+
+    def keep(self, rows: BufferRows, name: str, number: int, direction: int = 0) -> None:
+        """Copy what is handed on into the workspace, unless it is there, or not kept."""
+        kept = self.kept(name, number, direction)
+        if kept is None or rows == kept:
+            return
+        taken, columns = (0, self.sizes.rows), self.rooms.regions[name].columns
+        src, dst = (x.desc(0, taken, columns) for x in (rows, kept))
+        add_reorder(self.assembly, Reordering(rows.buffer, src, kept.buffer, dst))
 
     def kept_beside(self, number: int, direction: int) -> list[tuple[BufferRows, int]]:
         """The rows and columns of what the workspace keeps of a layer and direction beside its output."""

@@ -27,12 +27,12 @@ PAIRS = "pairs"
 
 def plans(desc: RecurrentForward, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """What multiplies pairs of the rounded numbers; nothing where no rounding is allowed, or nothing is to be
-    rounded."""
+    rounded, or the backward pass, which has f32, reads what is left."""
     rows = {name: tensor for name, tensor in desc.tensors().items() if name in ROWS}
     weights = {name: tensor for name, tensor in desc.tensors().items() if name in WEIGHTS}
     rounding, factors = BOTH_BF16, {tensor.dtype for tensor in weights.values()}
     is_f32 = all(tensor.dtype == f32 for tensor in rows.values()) and factors <= {f32, rounding.weights}
-    if BOTH_BF16 not in ROUNDINGS.get(attr.fpmath_mode, ()) or not is_f32:
+    if BOTH_BF16 not in ROUNDINGS.get(attr.fpmath_mode, ()) or not is_f32 or desc.is_training:
         return
     wanted = {name: MemoryDesc(tensor.dims, rounding.src, "any") for name, tensor in rows.items()}
     for name, tensor in weights.items():
