@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.contract import Footprint
 from asmdnn.planning.phase import Phase
 from asmdnn.records import replace
 
@@ -56,27 +56,27 @@ def intervals(phases: Sequence[Phase]) -> list[list[Phase]]:
 def reads_where_written(phase: Phase, i: int, j: int) -> bool:
     """Whether each record that touches argument i or j reads i, and has it at the same place as j, which it writes."""
     starts = phase.arguments[i].offset_bytes == phase.arguments[j].offset_bytes
-    strides = all(strides[i] == strides[j] for _, strides in phase.repeats)
-    touching = [touches(spec, i) or touches(spec, j) for spec in phase.kernels]
+    if not starts or any(strides[i] != strides[j] for _, strides in phase.repeats):
+        return False
+    found = [spec.footprint() for spec in phase.kernels]
+    touching = [touches(each, i) or touches(each, j) for each in found]
     records = phase.records[np.array(touching, np.bool_)[phase.records[:, 0]]]
-    same = starts and strides and np.array_equal(records[:, 1 + i], records[:, 1 + j])
-    return same and all(reads(spec, i) for spec, is_one in zip(phase.kernels, touching, strict=True) if is_one)
+    same = np.array_equal(records[:, 1 + i], records[:, 1 + j])
+    return same and all(reads(each, i) for each, is_one in zip(found, touching, strict=True) if is_one)
 
 
-def touches(spec: KernelSpec, argument: int) -> bool:
+def touches(footprint: Footprint | None, argument: int) -> bool:
     """Whether a kernel may read or write an argument: prefetching is neither."""
-    footprint = spec.footprint()
     if footprint is None or (footprint.taps and argument in (*footprint.taps.targets, footprint.taps.argument)):
         return True
     if footprint.words and footprint.words.argument == argument:
         return True
-    return any(each.argument == argument for each in (*footprint.reads, *footprint.writes))
+    return any(each.argument == argument for each in (*footprint.writes, *reversed(footprint.reads)))
 
 
-def reads(spec: KernelSpec, argument: int) -> bool:
+def reads(footprint: Footprint | None, argument: int) -> bool:
     """Whether a kernel claims to: those that leave partial sums in a result do not read what is added in the end."""
-    footprint = spec.footprint()
-    return footprint is not None and any(read.argument == argument for read in footprint.reads)
+    return footprint is not None and any(read.argument == argument for read in reversed(footprint.reads))
 
 
 def may_be_overwritten(phases: Sequence[Phase], name: str, output: str) -> bool:

@@ -35,6 +35,6 @@ def check_states(joined: JoinedPlan) -> None:
 def is_in_place(phase: Phase, state: StateTensors) -> bool:
     """Whether all records read the state exactly where they write it."""
     places = [i for i, view in enumerate(phase.arguments) if view.buffer == state.old]
-    old = [i for i in places if any(touches(spec, i) for spec in phase.kernels)]
+    old = [i for i in places if any(touches(spec.footprint(), i) for spec in phase.kernels)]
     new = [i for i, view in enumerate(phase.arguments) if view.buffer == state.written]
     return len(new) == 1 and all(reads_where_written(phase, i, new[0]) for i in old)
