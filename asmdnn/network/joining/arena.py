@@ -7,7 +7,7 @@ first, each into the smallest gap among those that live at the same time.
 Source: Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference (2020), greedy by size.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from types import MappingProxyType
 from typing import NamedTuple
@@ -85,17 +85,24 @@ def layout_of(joined: JoinedPlan) -> ArenaLayout:
     plan = joined.plan
     lives = lives_of(plan)
     sizes = {name: aligned(plan.scratch_bytes[name]) for name in lives}
-    placed: dict[str, int] = {}
-    for name in sorted(lives, key=lambda name: (-sizes[name], lives[name])):
-        placed[name] = best_gap(sizes[name], sorted(
-            (placed[other], placed[other] + sizes[other]) for other in placed if lives[other].overlaps(lives[name])
-        ))  # fmt: skip
+    placed = placed_in(sorted(lives, key=lambda name: (-sizes[name], lives[name])), sizes, lives)
     arena_bytes = max((placed[name] + sizes[name] for name in placed), default=0)
     weights, end = dict[str, int](), 0
     for name in joined.weights:
         weights[name] = end
         end += aligned(plan.tensors[name].size_bytes)
     return ArenaLayout(placed, arena_bytes, lives, weights, end)
+
+
+def placed_in(order: Iterable[str], sizes: Mapping[str, int], lives: Mapping[str, Life]) -> dict[str, int]:
+    """Where each buffer lies, one after another in this order, apart from those before that live at the same time."""
+    placed, rows = dict[str, int](), list[tuple[int, int, int, int]]()
+    for name in order:
+        first, last = lives[name]
+        taken = sorted([(begin, end) for begin, end, since, until in rows if since <= last and first <= until])
+        placed[name] = begin = best_gap(sizes[name], taken)
+        rows.append((begin, begin + sizes[name], first, last))
+    return placed
 
 
 def best_gap(size: int, taken: list[tuple[int, int]]) -> int:
@@ -140,12 +147,9 @@ def own_lives(plan: Plan) -> dict[str, Life]:
 
 def own_scratch(plan: Plan) -> dict[str, int]:
     """Where each lies in the piece that all of them share: those of one primitive side by side."""
-    lives, placed = own_lives(plan), dict[str, int]()
-    for name in sorted(lives, key=lambda name: (-plan.scratch_bytes[name], lives[name])):
-        others = [other for other in placed if lives[other].overlaps(lives[name])]
-        taken = sorted((placed[other], placed[other] + aligned(plan.scratch_bytes[other])) for other in others)
-        placed[name] = best_gap(aligned(plan.scratch_bytes[name]), taken)
-    return placed
+    lives = own_lives(plan)
+    order = sorted(lives, key=lambda name: (-plan.scratch_bytes[name], lives[name]))
+    return placed_in(order, {name: aligned(plan.scratch_bytes[name]) for name in lives}, lives)
 
 
 def check_layout(joined: JoinedPlan, layout: ArenaLayout, plan: Plan) -> None:

@@ -63,11 +63,27 @@ class StepWork:
         return [view for read in self.read[: next(ends, len(self.phases))] for view in read]
 
 
+class ViewsOfBuffers:
+    """Views by their buffers."""
+
+    def __init__(self, views: Iterable[View] = ()) -> None:
+        self._of = dict[str, list[View]]()
+        self.add(views)
+
+    def add(self, views: Iterable[View]) -> None:
+        for view in views:
+            self._of.setdefault(view.buffer, []).append(view)
+
+    def meet(self, views: Iterable[View]) -> bool:
+        """Whether any of these has a byte in common with one of them."""
+        return any(meet(view, own) for view in views for own in self._of.get(view.buffer, ()))
+
+
 class Interval:
     """What steps touch between two barriers."""
 
     def __init__(self) -> None:
-        self.reads, self.writes, self.written_bytes = list[View](), list[View](), 0
+        self.reads, self.writes, self.written_bytes = ViewsOfBuffers(), ViewsOfBuffers(), 0
         self.only_alone = True  # one thread has run all so far
 
     def goes_on(self, work: StepWork) -> bool:
@@ -76,23 +92,23 @@ class Interval:
 
     def takes(self, work: StepWork) -> bool:
         """Whether a step needs no barrier before it."""
-        return self.goes_on(work) or not (overlap(work.read_first, self.writes) or overlap(work.written, self.reads))
+        return self.goes_on(work) or not (self.writes.meet(work.read_first) or self.reads.meet(work.written))
 
     def then(self, work: StepWork) -> "Interval":
         """The interval in which the step ends, whether it begins in this one or not."""
         found = self if self.takes(work) else Interval()
         for i, (phase, read) in enumerate(zip(work.phases, work.read, strict=True)):
             found = Interval() if i and has_barrier(phase, found.only_alone) else found
-            found.reads += read
+            found.reads.add(read)
             found.only_alone &= phase.alone
-        found.writes += work.written
+        found.writes.add(work.written)
         found.written_bytes += work.written_bytes
         return found
 
 
-def overlap(some: Iterable[View], others: Sequence[View]) -> bool:
-    """Whether any two of them have a byte in common, as far as views say."""
-    return any(one.buffer == two.buffer and before(one, two) and before(two, one) for one in some for two in others)
+def meet(one: View, two: View) -> bool:
+    """Whether views of one buffer have a byte in common, as far as they say."""
+    return before(one, two) and before(two, one)
 
 
 def before(one: View, two: View) -> bool:
@@ -126,7 +142,7 @@ def needs(works: Sequence[StepWork], states: Sequence[StateTensors] = ()) -> lis
         read = [view for name, view in work.views.items() if name not in outputs]
         for view in read:
             readers.setdefault(view.buffer, set()).add(i)
-        found.append({j for view in read for j, own in writers.get(view.buffer, ()) if overlap([view], [own])})
+        found.append({j for view in read for j, own in writers.get(view.buffer, ()) if meet(view, own)})
         for name in work.step.pd.plan.outputs:
             writers.setdefault(work.views[name].buffer, []).append((i, work.views[name]))
     for state in states:

@@ -102,7 +102,7 @@ def write_states(steps: Steps, outputs: Mapping[str, str], renamed: dict[str, st
 
 def known(view: View, renamed: Mapping[str, str]) -> View:
     """The view under its buffer's last name."""
-    return view._replace(buffer=renamed.get(view.buffer, view.buffer))
+    return view._replace(buffer=renamed[view.buffer]) if view.buffer in renamed else view
 
 
 def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc]:

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from asmdnn.network.compiled import CompiledSegment
-from asmdnn.network.joining.barriers import barriers, overlap
+from asmdnn.network.joining.barriers import ViewsOfBuffers, barriers
 from asmdnn.network.page.model import PrimitiveRow, boxes_of, moments_of, rows_of
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.step_list import NetworkStep
-from asmdnn.planning.phase import Phase, View
+from asmdnn.planning.phase import Phase
 from asmdnn.planning.phases import barriers_before
 from asmdnn.planning.splitting import split
 from asmdnn.records import dataclass
@@ -130,11 +130,11 @@ def together(phases: Sequence[Phase], parts: Cycles) -> int:
 
 def sources_of(segment: CompiledSegment) -> list[tuple[int, ...]]:
     """For each step the numbers of those that made what it reads: joins and splits are parts of one buffer."""
-    written: list[list[View]] = []
+    written: list[ViewsOfBuffers] = []
     found = []
     for step, views in zip(segment.steps, segment.joined.arguments, strict=True):
         outputs = step.pd.plan.outputs
         reads = [view for name, view in views.items() if name not in outputs]
-        found.append(tuple(number for number, made in enumerate(written) if overlap(reads, made)))
-        written.append([view for name, view in views.items() if name in outputs])
+        found.append(tuple(number for number, made in enumerate(written) if made.meet(reads)))
+        written.append(ViewsOfBuffers(view for name, view in views.items() if name in outputs))
     return found

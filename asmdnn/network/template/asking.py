@@ -61,9 +61,10 @@ class AskingOnce(Asking):
 
     def whether(self, question: Question, desc: Description, attr: Attr) -> bool:
         key = question, desc, attr
-        if key not in self._answers:
-            self._answers[key] = super().whether(question, desc, attr)
-        return self._answers[key]
+        found = self._answers.get(key)
+        if found is None:
+            found = self._answers[key] = super().whether(question, desc, attr)
+        return found
 
 
 class AskingTraced(Asking):
