@@ -6,12 +6,15 @@ the other one's result, and the second is never found again.  Every frozen datac
 that is not.
 """
 
+from collections.abc import Callable
 from dataclasses import fields
 from operator import attrgetter
 from struct import Struct
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 Class = TypeVar("Class", bound=type)
+HASHED_FIELDS: Final = 12  # the first ones: a tuning has dozens, but few tunings are alive
+_Values = Callable[[Any], tuple[Any, ...]]
 _bits = Struct("<d").pack
 
 
@@ -21,19 +24,23 @@ def exact(cls: Class) -> Class:
     Give that one eq=False: what it would write for comparisons takes a third of the time to make the class.
     """
     names = [field.name for field in fields(cls) if field.compare]
-    values = attrgetter(*names) if len(names) > 1 else lambda self: (getattr(self, names[0]),)
+    values, hashed_values = _values_of(names), _values_of(names[:HASHED_FIELDS])
 
-    def key(self: Any) -> tuple[Any, ...]:
+    def key(self: Any, values: _Values = values) -> tuple[Any, ...]:
         return tuple([_exactly(value) if type(value) in (float, tuple) else value for value in values(self)])
 
     def equal(self: Any, other: object) -> bool:
         return self is other or (key(self) == key(other) if type(other) is cls else NotImplemented)
 
     def hashed(self: Any) -> int:
-        return hash(key(self))
+        return hash(key(self, hashed_values))
 
     cls.__eq__, cls.__hash__ = equal, hashed  # type: ignore[assignment, method-assign]
     return cls
+
+
+def _values_of(names: list[str]) -> _Values:
+    return attrgetter(*names) if len(names) > 1 else lambda self: (getattr(self, names[0]),)
 
 
 def _exactly(value: float | tuple[Any, ...]) -> Any:

@@ -49,6 +49,9 @@ class Types:
         object.__setattr__(self, "group", group)
         object.__setattr__(self, "weights_bytes", group * self.weights.size_bytes)
 
+    def __hash__(self) -> int:
+        return hash((self.src.name, self.weights.name, self.sums.name))  # planning takes hundreds a step
+
     def groups_of(self, depth: int) -> list[int]:
         """The groups of `depth` elements of src, by their sizes in bytes: the last one may be cut."""
         whole, rest = divmod(depth, self.group)

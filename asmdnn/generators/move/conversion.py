@@ -61,7 +61,8 @@ class Conversion:
     @property
     def is_copy(self) -> bool:
         """Whether the bytes stay the same."""
-        return self == Conversion(self.src, self.src)
+        has_terms = self.scaled or self.src_zero_point or self.dst_zero_point or self.sum or self.sum_factors
+        return self.src == self.dst and not has_terms
 
     @property
     def sizes(self) -> tuple[int, int]:

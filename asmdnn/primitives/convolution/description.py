@@ -1,7 +1,6 @@
 """The descriptions of forward convolutions and deconvolutions, validated at once."""
 
 from collections.abc import Mapping
-from copy import copy
 from math import prod
 from typing import TypeVar
 
@@ -12,7 +11,7 @@ from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.convolution.words import algorithm_of
 from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
-from asmdnn.records import dataclass, replace
+from asmdnn.records import altered, dataclass, replace
 from asmdnn.types import Algorithm, ConvolutionAlgorithm, PropKind
 
 AXES = ("depth", "height", "width")
@@ -87,9 +86,7 @@ class ConvolutionDesc:
     def with_formats(self: Desc, tensors: Mapping[str, MemoryDesc]) -> Desc:
         """The same with other formats of some tensors."""
         if all(self._differs_in_format(name, desc) for name, desc in tensors.items()):  # which nothing checks
-            found = copy(self)
-            for name, desc in tensors.items():
-                object.__setattr__(found, name, desc)
+            found: Desc = altered(self, **tensors)
             return found
         every = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst, **tensors}
         return replace(self, **every)  # type: ignore[arg-type]  # by name, of the right types

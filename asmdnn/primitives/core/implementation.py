@@ -139,7 +139,13 @@ def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
     All arguments are values, so that equal requests share one plan: a network repeats its layers.
     """
     key = planners, desc, attr, engine
-    return plans.get(key) or plans.put(key, _find_plan(*key))
+    return plans.get(key) or found_plan(*key)
+
+
+def found_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> PlannedAnswer:
+    """The same of a request that was not among those that are kept."""
+    key = planners, desc, attr, engine
+    return plans.put(key, _find_plan(*key))
 
 
 def has_stored_plans() -> bool:

@@ -78,7 +78,11 @@ def run_time_names(attr: Attr) -> Iterator[str]:
 
 def places_of(phase: Phase) -> set[str]:
     """The buffers to which the kernels of a phase have pointers in their frames."""
-    longest = max((len(spec.frame) for spec in phase.kernels), default=0)
+    longest = 0
+    for spec in phase.kernels:
+        longest = max(longest, len(spec.frame))
+        if longest >= len(phase.arguments):  # as most have the first time
+            break
     return {view.buffer for view in phase.arguments[:longest]}
 
 
