@@ -145,6 +145,10 @@ def cut_at(begin: int, end: int, units: list[int]) -> Iterator[tuple[int, int, i
 
 def pieces_of(size: int, padded: int, places: Sequence[Digits]) -> Iterator[Box]:
     """All parts of one dim, padded to `padded`: where each starts in every tensor, and the loops there."""
+    if 0 < size == padded and all(len(one) == 1 for one in places):  # without blocks: one loop
+        loops = (Loop(size, tuple([one[0][1] for one in places])),) if size > 1 else ()
+        yield Box((0,) * len(places), loops)
+        return
     above, units = units_of(places)
 
     def loop(extent: int, unit: int) -> Loop:

@@ -36,6 +36,8 @@ class View(NamedTuple):
     def within(self, place: "View") -> "View":
         """This part of what is now at `place`."""
         size = self.size_bytes
+        if size is None and not self.offset_bytes:
+            return place
         if size is None and place.size_bytes is not None:
             size = place.size_bytes - self.offset_bytes
         return View(place.buffer, place.offset_bytes + self.offset_bytes, size)

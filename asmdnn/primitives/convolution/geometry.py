@@ -106,7 +106,7 @@ class ConvGeometry:
     @property
     def parts(self) -> int:
         """The number of convolutions into which a deconvolution is cut."""
-        return prod(axis.all_pixels.step for axis in self.axes)
+        return prod(axis.pixels.step for axis in self.axes if axis.pixels)
 
     @property
     def width(self) -> int:
@@ -149,7 +149,7 @@ class ConvGeometry:
     @property
     def packed_positions(self) -> int:
         """Those that weights have."""
-        return prod(axis.all_positions.size for axis in self.axes)
+        return prod(axis.positions.size if axis.positions else axis.k for axis in self.axes)
 
     def pixels_of_dst(self, raster: Int64) -> Int64:
         """The raster numbers in all of dst of output pixels that are numbered within this part."""

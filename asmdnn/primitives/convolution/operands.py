@@ -86,8 +86,12 @@ def vectors_are_apart_equally(layout: ImageLayout, channels: int, group: int, wi
     """Whether the vectors of each panel of `width` channels are dense and at one distance."""
     if channels > 1 and not layout.is_dense:
         return False
-    if layout.block < channels and (layout.block % lanes or (group < channels and group % lanes)):
+    if layout.block >= channels:
+        return True
+    if layout.block % lanes or (group < channels and group % lanes):
         return False
+    if layout.block == lanes:
+        return True
     return all(
         layout.channel(first + c + j) - layout.channel(first + c) == j // lanes * layout.channel(lanes)
         for first in range(0, channels, group)

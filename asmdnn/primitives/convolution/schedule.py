@@ -176,7 +176,7 @@ class RecordLayout:
         its pattern."""
         g, panels, chunk = self.offsets.g, self.panels, self.chunks.chunk
         tiles = self.tiles.some(piece.begin, piece.end)
-        pattern = tiles.pattern if len(images) == 1 else np.tile(tiles.pattern, len(images))
+        pattern = tiles.pattern if len(images) == 1 else np.concatenate([tiles.pattern] * len(images))
         rows = self.offsets.of_tiles(tiles, images)
         rows[:, 1 + TAPS] = pattern
         rows[:, 1 + PREFETCHED] += prefetched_shares(g, panels.depth_bytes, len(pattern), chunk)
