@@ -174,13 +174,14 @@ def records_of(arguments: Sequence[str], columns: Mapping[str, Int64 | int], ker
 
     Names are different: of two equal ones the second would stay 0.
     """
-    assert len(set(arguments)) == len(arguments)
+    places = {name: 1 + i for i, name in enumerate(arguments)}
+    assert len(places) == len(arguments)
     lengths = {len(each) for each in (kernel, *columns.values()) if isinstance(each, np.ndarray)}
     (rows,) = lengths - {1} or {1}
     records = np.zeros((rows, 1 + len(arguments)), np.int64)
     records[:, 0] = kernel
     for name, column in columns.items():
-        records[:, 1 + arguments.index(name)] = column
+        records[:, places[name]] = column
     return records
 
 

@@ -73,9 +73,10 @@ class CountedTileSpec(TileKernel):
 
 def is_countable(tile: MatmulTile) -> bool:
     """Whether the tile does nothing but sum, from 0, and one call computes it alone."""
-    plain = replace(tile, bias=None, accumulate=False, scaled=False, post_ops=(), operand_types=(), items=ONE_ITEM)
-    plain = replace(plain, prefetch_step_bytes=0, stream_bytes=0, prefetches_dst=False, packs=False, near_row_bytes=0)
-    return tile == plain and tile.depth > 0
+    computes = tile.bias or tile.accumulate or tile.scaled or tile.post_ops or tile.operand_types
+    prefetches = tile.prefetch_step_bytes or tile.stream_bytes or tile.prefetches_dst
+    copies = tile.packs or tile.near_row_bytes
+    return not (computes or prefetches or copies) and tile.items == ONE_ITEM and tile.depth > 0
 
 
 class CountedTileCode(TileCode):

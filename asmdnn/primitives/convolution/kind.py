@@ -52,7 +52,7 @@ SINGLE = with_widening(
         *with_roundings(
             *with_run_sums(
                 *map(winograd.unless_demanded, (pointwise_tiles.plans, raster_tiles.plans)),
-                *map(with_scales, winograd.PLANNERS),
+                with_scales(winograd.plans),
                 *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
             )
         )

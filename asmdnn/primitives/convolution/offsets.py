@@ -120,5 +120,5 @@ class Offsets:
 
 def of_images(image: Int64, layout: ImageLayout, within: Int64) -> Int64:
     """int64[images * n]: where places in an image, in bytes, are in each of these images."""
-    found: Int64 = np.add.outer(layout.start_bytes + image * layout.image_bytes, within).ravel()
-    return found
+    starts: Int64 = layout.start_bytes + image * layout.image_bytes
+    return starts + within if len(starts) == 1 else np.add.outer(starts, within).ravel()

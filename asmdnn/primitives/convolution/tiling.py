@@ -42,6 +42,8 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tu
         if vectors in widths and (vectors == 1 or g.dst.channel(lanes) <= NEAR_BYTES)
         for rows in heights
     ]
+    if len(candidates) == 1:
+        return candidates[0]
     image, worth = ImageModel(g, isa, tuning), tuning.convolution.worth_a_kernel
     return min(candidates, key=lambda t: image.cycles(t) * (worth if t.strip_rows == 1 else 1))
 
@@ -71,6 +73,9 @@ class ImageModel:
         self.pixels, self.vectors = (g.rows, g.width), -(-g.oc_stored // self.lanes)
         self.streamed = tuning.phases
         self.near = without_stream(self.streamed)
+        size, (*outer, _) = g.src.element_bytes, g.axes
+        self.dense_bytes = size * min(g.src.block, g.steps) if g.src.is_dense else size  # of a pixel
+        self.kernel_rows, self.row_steps = prod(axis.k for axis in outer), prod(axis.s for axis in outer)
         self.read: dict[int, float] = {}
         self.sums: dict[tuple[int, int, bool], float] = {}
 
@@ -101,28 +106,25 @@ class ImageModel:
     def stream_cycles(self, pixels: int) -> float:
         """Of the lines that a tile inside the image touches; tilings have many sizes of tiles in common."""
         if pixels not in self.read:
-            read = source_bytes(self.g, pixels, self.steps)
+            read = self.source_bytes(pixels)
             self.read[pixels] = self.conv_tuning.source_stream_cycles * read / STREAM_BYTES
         return self.read[pixels]
+
+    def source_bytes(self, pixels: int) -> int:
+        """Of the lines that a tile inside the image touches: stretches of columns, or each column's own where a stride
+        skips lines, in every row that the kernel reaches."""
+        g, last, dense = self.g, self.g.axes[-1], self.dense_bytes
+        across, down = min(pixels, g.width), -(-pixels // max(g.width, 1))
+        stretch = ((across - 1) * last.s + (last.k - 1) * last.d + 1) * dense
+        apart = across * last.k * -(-dense // LINE_BYTES) * LINE_BYTES
+        rows = self.kernel_rows + (down - 1) * self.row_steps
+        return min(stretch, apart) * rows * -(-g.src.element_bytes * self.steps // dense)
 
 
 @lru_cache
 def without_stream(tuning: PhaseTuning) -> PhaseTuning:
     """Of weights that are near."""
     return replace(tuning, weights_stream_cycles=0)
-
-
-def source_bytes(g: ConvGeometry, pixels: int, steps: int) -> int:
-    """Of the lines that a tile inside the image touches: stretches of columns, or each column's own where a stride
-    skips lines, in every row that the kernel reaches."""
-    *outer, last = g.axes
-    across, down = min(pixels, g.width), -(-pixels // max(g.width, 1))
-    size = g.src.element_bytes
-    dense = size * min(g.src.block, steps) if g.src.is_dense else size  # bytes of a pixel
-    stretch = ((across - 1) * last.s + (last.k - 1) * last.d + 1) * dense
-    apart = across * last.k * -(-dense // LINE_BYTES) * LINE_BYTES
-    rows = prod(axis.k for axis in outer) + (down - 1) * prod(axis.s for axis in outer)
-    return min(stretch, apart) * rows * -(-size * steps // dense)
 
 
 def choose_depths(g: ConvGeometry, row_bytes: int, l2_bytes: int, tuning: Tuning) -> list[tuple[int, int]]:

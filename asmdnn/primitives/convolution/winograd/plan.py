@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial, wraps
+from types import MappingProxyType
 
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.winograd.arguments import ARGUMENTS
@@ -45,6 +46,16 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm, f32
 
 SOURCE, PRODUCTS = "transformed source", "products"  # scratch
+VARIANTS = (
+    MappingProxyType(  # and the tensors whose formats each may choose, which are reordered where the caller's differ
+        {
+            "winograd": (),
+            "reorder+winograd": ("src", "dst"),
+            "pack+winograd": ("weights",),
+            "pack+reorder+winograd": ("weights", "src", "dst"),
+        }
+    )
+)
 
 
 def is_demanded(desc: ConvolutionForward) -> bool:
@@ -62,23 +73,20 @@ def unless_demanded(planner: Planner[ConvolutionForward]) -> Planner[Convolution
     return ask
 
 
-def variant(name: str, *roles: str) -> Planner[ConvolutionForward]:
-    """The planner that may choose the formats of these tensors, and reorders them where the caller's differ.
-
-    It says nothing where another algorithm is demanded.
-    """
-
-    def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
-        if desc.algorithm == Algorithm.convolution_direct and not is_demanded(desc):
-            return iter(())
+def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """Of every variant; nothing where another algorithm is demanded."""
+    if desc.algorithm == Algorithm.convolution_direct and not is_demanded(desc):
+        return
+    try:
+        check_window(desc)  # before all else: every other convolution of a network asks, too
+    except Refused as reason:
+        yield from (Refusal(name_of(name, engine), str(reason)) for name in VARIANTS)
+        return
+    for name, roles in VARIANTS.items():
         try:
-            check_window(desc)  # before all else: every other convolution of a network asks, too
-            return planned(desc, attr, engine) if not roles else around(name, roles, desc, attr, engine)
+            yield planned(desc, attr, engine) if not roles else around(name, roles, desc, attr, engine)
         except Refused as reason:
-            return Refusal(name_of(name, engine), str(reason))
-
-    plan.__qualname__ = f"plan[{name}]"
-    return plan
+            yield Refusal(name_of(name, engine), str(reason))
 
 
 def around(name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
@@ -87,14 +95,6 @@ def around(name: str, roles: tuple[str, ...], desc: ConvolutionForward, attr: At
         raise Refused("weights need not be packed")
     inner = partial(planned, packs="weights" in roles)
     return between_reorders(name, roles, desc, attr, engine, inner)
-
-
-PLANNERS = (
-    variant("winograd"),
-    variant("reorder+winograd", "src", "dst"),
-    variant("pack+winograd", "weights"),
-    variant("pack+reorder+winograd", "weights", "src", "dst"),
-)
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, packs: bool = False) -> Plan:
