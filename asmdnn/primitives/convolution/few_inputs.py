@@ -118,7 +118,7 @@ def check_worth(g: ConvGeometry, spec: GroupedRows, engine: Engine) -> None:
     tuning = engine.tuning
     own = expected_cycles(g, spec, tuning.convolution)
     tiling = choose_tiling(g, engine.isa, blocks_of(g.types, engine.isa), tuning)
-    other = ImageModel(g, engine.isa, tuning).cycles(tiling)
+    other = ImageModel(g, engine.isa, tuning.convolution, tuning.phases).cycles(tiling)
     if own >= other:
         raise Refused(f"{own:.0f} cycles are expected of an image, {other:.0f} of direct convolution")
 

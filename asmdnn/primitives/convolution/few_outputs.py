@@ -177,7 +177,8 @@ def vector_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
     lanes, tuning, total = lanes_of(engine.isa), engine.tuning, 0.0
     for part in parts:
         padded = replace(part, oc_stored=lanes, types=words_of(part.types, engine.isa) or part.types)
-        total += ImageModel(padded, engine.isa, tuning).cycles(choose_tiling(padded, engine.isa, (1,), tuning))
+        model = ImageModel(padded, engine.isa, tuning.convolution, tuning.phases)
+        total += model.cycles(choose_tiling(padded, engine.isa, (1,), tuning))
     return total
 
 

@@ -34,7 +34,8 @@ class Fit(Generic[Desc]):
     def cycles(self) -> float:
         """Expected, of an image."""
         isa, tuning = self.engine.isa, self.engine.tuning
-        return sum(ImageModel(g, isa, tuning).cycles(tiling) for g, tiling in self.parts)
+        models = ((ImageModel(g, isa, tuning.convolution, tuning.phases), tiling) for g, tiling in self.parts)
+        return sum(model.cycles(tiling) for model, tiling in models)
 
 
 def fastest(desc: Desc, engine: Engine, fit: Callable[[Desc, Engine], Fit[Desc]]) -> Fit[Desc]:

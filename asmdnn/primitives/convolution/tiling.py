@@ -10,11 +10,12 @@ from asmdnn.isa.lines import LINE_BYTES, lines_that_stay
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import ranges_of, runs_of, share_of_lines
-from asmdnn.planning.tuning import PhaseTuning, Tuning
+from asmdnn.planning.tuning import ConvolutionTuning, PhaseTuning, Tuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.taps import NEAR_BYTES, TAP_CHANNELS
 from asmdnn.records import dataclass, replace
 
+MOST_IMAGES = 512  # whose tilings are known: batches have them in common, and so have layers of a network
 STREAM_BYTES = 32  # that the cycles of a stream from L2 are for
 
 
@@ -30,12 +31,21 @@ class Tiling:
 def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tuning) -> Tiling:
     """The block, its vectors one of `widths`, and strip height that the model expects to be fastest.
 
-    Depends on shape, ISA and tuning, never on the threads: the order of additions follows from it.
+    Depends on the shape of an image, ISA and tuning, never on the threads: the order of additions follows from it.
     """
+    image = replace(g, mb=1) if g.mb != 1 else g
+    return tiling_of_image(image, isa, (*widths,), tuning.convolution, tuning.phases, tuning.products.set_lines)
+
+
+@lru_cache(MOST_IMAGES)
+def tiling_of_image(
+    g: ConvGeometry, isa: str, widths: Collection[int], tuning: ConvolutionTuning, phases: PhaseTuning, set_lines: int
+) -> Tiling:
+    """The same, which any number of images have in common.  set_lines: of L1."""
     lanes, apart = lanes_of(isa), g.src.pixel_bytes * g.axes[-1].s
     # Of channels that are innermost, a line a pixel.  1024 channels at 14x14 on Zen 4, to 256: 1.8x, 3x3 to 64: 2.1x.
-    most = min(lines_that_stay(apart, tuning.products.set_lines), 1 + NEAR_BYTES // max(apart, g.dst.pixel_bytes, 1))
-    heights = strip_heights(g, tuning.convolution.strip_pixels)
+    most = min(lines_that_stay(apart, set_lines), 1 + NEAR_BYTES // max(apart, g.dst.pixel_bytes, 1))
+    heights = strip_heights(g, tuning.strip_pixels)
     candidates = [
         Tiling(min(pixels, most), vectors, rows)
         for vectors, pixels in blocks_of(g.types, isa).items()
@@ -44,7 +54,7 @@ def choose_tiling(g: ConvGeometry, isa: str, widths: Collection[int], tuning: Tu
     ]
     if len(candidates) == 1:
         return candidates[0]
-    image, worth = ImageModel(g, isa, tuning), tuning.convolution.worth_a_kernel
+    image, worth = ImageModel(g, isa, tuning, phases), tuning.worth_a_kernel
     return min(candidates, key=lambda t: image.cycles(t) * (worth if t.strip_rows == 1 else 1))
 
 
@@ -66,12 +76,12 @@ def reach_bytes(g: ConvGeometry, rows: int) -> int:
 class ImageModel:
     """Expected cycles of an image, whatever its tiling; what tilings have in common is found once."""
 
-    def __init__(self, g: ConvGeometry, isa: str, tuning: Tuning) -> None:
-        self.g, self.lanes, self.conv_tuning = g, lanes_of(isa), tuning.convolution
+    def __init__(self, g: ConvGeometry, isa: str, tuning: ConvolutionTuning, phases: PhaseTuning) -> None:
+        self.g, self.lanes, self.conv_tuning = g, lanes_of(isa), tuning
         self.dot = dot_class(g.types, isa)
         self.steps, self.depth = g.steps, g.steps * g.positions
         self.pixels, self.vectors = (g.rows, g.width), -(-g.oc_stored // self.lanes)
-        self.streamed = tuning.phases
+        self.streamed = phases
         self.near = without_stream(self.streamed)
         size, (*outer, _) = g.src.element_bytes, g.axes
         self.dense_bytes = size * min(g.src.block, g.steps) if g.src.is_dense else size  # of a pixel

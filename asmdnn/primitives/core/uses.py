@@ -15,8 +15,6 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import chain
 
-import numpy as np
-
 from asmdnn.errors import PlanError
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import OLD_DST, IntegerOp, Operand, PostOp, SumOp
@@ -35,7 +33,7 @@ ANYWHERE = Operand(0, 0, 0, False)
 ADDED_DST = IntegerOp("add", OLD_DST)  # is a sum by another name
 ROUNDING_SEED = "rounding_seed"
 MULTIPLIED = ("weights", "weights_layer", "weights_iter", "weights_projection")
-MANY = 500  # records, of which not all are looked at in Python
+AT_ONCE = 256  # records whose kernels are looked at
 CHAIN = tuple[PostOp, ...]
 Form = tuple[object, ...]  # of a post-op: its class and its numbers, wherever its tensors lie
 
@@ -101,14 +99,6 @@ def check_chain(plan: Plan, attr: Attr) -> None:
         reject(plan, f"does not apply the post-op {ops[reached]}")
 
 
-def called(phase: Phase) -> list[KernelSpec]:
-    """The kernels that its records call, in the order of their first calls: the one that begins a sum comes first."""
-    numbers = phase.records[:, 0]
-    if len(numbers) > MANY:  # most are those of the record before
-        numbers = numbers[[0, *(1 + np.flatnonzero(numbers[1:] != numbers[:-1])).tolist()]]
-    return [inside(phase.kernels[k]) for k in dict.fromkeys(numbers.tolist())]
-
-
 def inside(spec: KernelSpec) -> KernelSpec:
     """The kernel that a shifted one calls, or itself."""
     return spec.kernel if isinstance(spec, ShiftedSpec) else spec
@@ -130,11 +120,19 @@ class Applied:
 
     def in_phase(self, phase: Phase) -> list[tuple[type, int]]:
         """The classes of kernels that a phase calls and can have post-ops, in the order of their first calls, and which
-        chain each has.  Where all of its table are alike, records need not be looked at."""
-        every = {(type(spec), self.by(spec)) if has_chain(spec) else None for spec in map(inside, phase.kernels)}
+        chain each has: the one that begins a sum comes first.  Of records no more are looked at than it takes to find
+        all of the table, mostly none."""
+        table = [(type(spec), self.by(spec)) if has_chain(spec) else None for spec in map(inside, phase.kernels)]
+        every = {*table}
         if len(every) == 1 and len(phase.records):
             return [one for one in every if one is not None]
-        return [*dict.fromkeys((type(spec), self.by(spec)) for spec in called(phase) if has_chain(spec))]
+        numbers, found = phase.records[:, 0], dict[tuple[type, int], None]()
+        for begin in range(0, len(numbers), AT_ONCE):
+            some = (table[kernel] for kernel in dict.fromkeys(numbers[begin : begin + AT_ONCE].tolist()))
+            found |= dict.fromkeys(one for one in some if one is not None)
+            if len(found) == len(every - {None}):
+                break
+        return [*found]
 
     def by(self, spec: KernelSpec) -> int:
         known = self._known.get(id(spec))
