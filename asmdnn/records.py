@@ -248,7 +248,7 @@ def _values(object_name: str, names: list[str]) -> str:
 
 def _comparison_text(cls: type, name: str, sign: str) -> _Text:
     names = [field.name for field in fields(cls) if field.compare]
-    values = f"{_values('self', names)} {sign} {_values('other', names)}"
+    values = f"{'self is other or ' * (sign == '==')}{_values('self', names)} {sign} {_values('other', names)}"
     return [f"def {name}(self, other):", f"return {values} if type(other) is type(self) else NotImplemented"], {}
 
 

@@ -5,6 +5,7 @@ of a band's rows.  What the code of a spec has no use for is left out.
 """
 
 from collections.abc import Iterator
+from functools import cache
 
 from asmdnn.generators.dot.grouped_shape import GroupedRows
 from asmdnn.generators.dot.row_cuts import Band
@@ -35,7 +36,8 @@ def words_in_front(spec: GroupedRows) -> dict[str, int]:
     """By name, in order.  The distance of inputs is read in a stretch of code that kernels of other segments copy, so
     its place depends on none."""
     step, between = spec.stride * spec.src_pixel_bytes, spec.input_step_bytes
-    found = {f"{NUMBERS} {i}": word for i, word in enumerate(words_of_numbers(spec.numbers, spec.isa))}
+    numbers = words_of_numbers(spec.numbers, spec.isa) if spec.numbers else ()
+    found = dict(zip(numbered(NUMBERS, len(numbers)), numbers, strict=True))
     found |= {} if between is None else {INPUT_OF_SRC: between}
     found[ROW_OF_SRC] = spec.src_row_bytes - spec.width * step
     found[ROW_OF_DST] = spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes
@@ -45,6 +47,12 @@ def words_in_front(spec: GroupedRows) -> dict[str, int]:
     if multiplies(spec):
         found[TAP_OF_SRC] = spec.src_tap_bytes - (spec.parts - 1) * (between or 0)
     return found
+
+
+@cache
+def numbered(word: str, count: int) -> tuple[str, ...]:
+    """The names of so many words."""
+    return tuple(f"{word} {i}" for i in range(count))
 
 
 def words_of_band(spec: GroupedRows, band: Band) -> dict[str, int]:

@@ -66,9 +66,8 @@ class StepWork:
 class ViewsOfBuffers:
     """Views by their buffers."""
 
-    def __init__(self, views: Iterable[View] = ()) -> None:
+    def __init__(self) -> None:
         self._of = dict[str, list[View]]()
-        self.add(views)
 
     def add(self, views: Iterable[View]) -> None:
         for view in views:

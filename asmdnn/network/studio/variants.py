@@ -136,5 +136,6 @@ def sources_of(segment: CompiledSegment) -> list[tuple[int, ...]]:
         outputs = step.pd.plan.outputs
         reads = [view for name, view in views.items() if name not in outputs]
         found.append(tuple(number for number, made in enumerate(written) if made.meet(reads)))
-        written.append(ViewsOfBuffers(view for name, view in views.items() if name in outputs))
+        written.append(ViewsOfBuffers())
+        written[-1].add(view for name, view in views.items() if name in outputs)
     return found

@@ -111,6 +111,7 @@ class AttentionPlan:
 
     def __init__(self, desc: AttentionForward, tensors: Mapping[str, MemoryDesc], types: Types, engine: Engine) -> None:
         self.desc, self.tensors, self.engine = desc, tensors, engine
+        self.of_one_thread = engine if engine.threads == 1 else replace(engine, threads=1)
         self.types, self.dtype = types, types.src
         self.isa, self.tuning = f32_level(engine.isa), engine.tuning.attention
         self.images, self.heads, self.rows, self.depth = desc.query.dims
@@ -179,7 +180,7 @@ class AttentionPlan:
 
     def tiles(self, desc: MatMul, attr: Attr = NO_ATTR) -> Plan:
         """The plan of one thread that needs nothing but its tensors."""
-        for answer in try_all((matmul_tiles.plan,), desc, attr, replace(self.engine, threads=1)):
+        for answer in try_all((matmul_tiles.plan,), desc, attr, self.of_one_thread):
             if isinstance(answer, Plan) and not answer.scratch_bytes and not answer.constants:
                 return answer
         raise Refused(f"no tiles for {desc}")

@@ -23,7 +23,6 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.records import replace
 
 NAME = "unpacked_attention"
 PACKING = "pack"  # how the names of products begin that copy weights
@@ -88,7 +87,7 @@ class UnpackedAttention(AttentionPlan):
 
     def tiles(self, desc: MatMul, attr: Attr = NO_ATTR) -> Plan:
         """The fastest plan of one thread that copies no weights."""
-        answers = try_all((matmul_tiles.plan,), desc, attr, replace(self.engine, threads=1))
+        answers = try_all((matmul_tiles.plan,), desc, attr, self.of_one_thread)
         plans = [x for x in answers if isinstance(x, Plan) and not x.implementation.startswith(PACKING)]
         if not plans:
             raise Refused(f"no product reads weights where they lie: {desc}")
