@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from asmdnn.planning.loops import DST, Box, Loop, merge
 from asmdnn.primitives.reorder.blocks import Blocks
-from asmdnn.primitives.reorder.shape import SINGLE, Zeros
+from asmdnn.primitives.reorder.shape import NO_ZEROS, SINGLE, Zeros
 
 
 def with_zeros(maker: Blocks, found: Sequence[Box]) -> list[tuple[Box, Zeros]]:
@@ -13,8 +13,8 @@ def with_zeros(maker: Blocks, found: Sequence[Box]) -> list[tuple[Box, Zeros]]:
     That is padding after all rows of a transpose, over the same other loops, and short enough to be unrolled;
     padding after the columns of rows that are interleaved; and after each of short rows that touch in src.
     """
-    if maker.style.few_sizes:
-        return [(box, Zeros()) for box in found]
+    if maker.style.few_sizes or not any(x.padding for x in found):
+        return [(box, NO_ZEROS) for box in found]
     real, padding = [x for x in found if not x.padding], joined([x for x in found if x.padding], maker.sizes[1])
     result = []
     for box in real:
@@ -22,7 +22,7 @@ def with_zeros(maker: Blocks, found: Sequence[Box]) -> list[tuple[Box, Zeros]]:
         columns = zero_columns(maker, box, rows, padding)
         ends = 0 if rows or columns else zero_ends(maker, box, padding)
         result.append((box, Zeros(rows, columns, ends)))
-    return [*result, *((box, Zeros()) for box in padding)]
+    return [*result, *((box, NO_ZEROS) for box in padding)]
 
 
 def zero_rows(maker: Blocks, box: Box, padding: list[Box]) -> int:
