@@ -77,9 +77,9 @@ class BlockKernels:
         if box.padding or (self.conversion.is_copy and (columns.src, columns.dst) == (src, dst)):
             copied = RowsSpec(
                 isa=NARROWEST, rows=rows.extent, row_bytes=columns.extent * dst, src_step=rows.src, dst_step=rows.dst,
-                zero=box.padding,
+                zero=box.padding, unrolled_bytes=self.tuning.unrolled_bytes,
             )  # fmt: skip
-            return self.cheapest(replace(copied, unrolled_bytes=self.tuning.unrolled_bytes))
+            return self.cheapest(copied)
         block: dict[str, Any] = {
             "rows": rows.extent, "columns": columns.extent, "src_steps": (rows.src, columns.src),
             "dst_steps": (rows.dst, columns.dst), "scale_steps": (scale_of(rows), scale_of(columns)),
