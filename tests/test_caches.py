@@ -5,7 +5,7 @@ import pkgutil
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -87,6 +87,15 @@ def test_tuples_of_floats_compare_their_bits() -> None:
     assert Several((1.0, 0.0)) != Several((1.0, -0.0))
     assert Several((float("nan"),)) == Several((float("nan"),))
     assert len({Several((0.0,)), Several((-0.0,)), Several((0.0,))}) == 2
+
+
+def test_values_of_many_fields_differ_by_any_of_them() -> None:
+    """Hashes look at the first ones alone, so that these are equal."""
+    one = dnn.Engine(isa="avx2", threads=1, machine="zen3").tuning.products
+    names = [field.name for field in fields(one) if isinstance(getattr(one, field.name), float)]
+    others = [replace(one, **{name: -getattr(one, name)}) for name in names]
+    assert len(names) > 1
+    assert len({one, replace(one), *others}) == 1 + len(names)
 
 
 PAIRS = [
