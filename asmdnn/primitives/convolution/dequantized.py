@@ -38,7 +38,7 @@ NUMBERS = {"integers": s32, "floats": f32}
 AROUND_INTEGERS = (("pack", ("weights",)), ("pack+reorder", ("weights", "dst")))
 
 
-def of_numbers(parts: Parts[Any], *planners: Planner[Any]) -> Planner[Any]:
+def of_numbers(parts: Parts[Any], planners: tuple[Planner[Any], ...]) -> Planner[Any]:
     """What these planners make of the numbers that quantised src and weights stand for; of integers a direct
     convolution of these parts."""
     planners_of = {"integers": (of_integers(parts),), "floats": planners}

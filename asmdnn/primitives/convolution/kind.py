@@ -14,16 +14,19 @@ from asmdnn.primitives.convolution import (
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.dequantized import of_numbers
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward
-from asmdnn.primitives.convolution.pairs import plan as pairs
-from asmdnn.primitives.convolution.reciprocals import with_reciprocals
-from asmdnn.primitives.convolution.run_sums import with_run_sums
-from asmdnn.primitives.convolution.scaled import scaling_weights, with_scales
+from asmdnn.primitives.convolution.pairs.pair import is_pair
+from asmdnn.primitives.convolution.pairs.plan import plan_phases, plan_strips
+from asmdnn.primitives.convolution.reciprocals import reciprocals
+from asmdnn.primitives.convolution.run_sums import run_sums
+from asmdnn.primitives.convolution.scaled import scaling_src, scaling_weights
 from asmdnn.primitives.convolution.winograd import plan as winograd
+from asmdnn.primitives.convolution.winograd.checks import is_demanded
 from asmdnn.primitives.core.any_batch import of_products
 from asmdnn.primitives.core.kind import Kind, Words
-from asmdnn.primitives.core.widening import with_widening
-from asmdnn.primitives.products.plan import with_thrice
-from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
+from asmdnn.primitives.core.ways import EndsWhere, Entries, listed
+from asmdnn.primitives.core.widening import widened
+from asmdnn.primitives.products.plan import thrice
+from asmdnn.primitives.reorder.fpmath import float8, rounded
 
 
 def problem_word(desc: ConvolutionDesc) -> str:
@@ -44,25 +47,37 @@ def words(desc: ConvolutionForward) -> Words:
     return Words("convolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-BETWEEN = (reordered.plan_widened, reordered.plan, pointwise.plan, reordered.plan_packed, reordered.plan_both)
-FEW = (few_inputs.plans, few_outputs.plans, kernel_rows.plans)
-DIRECT = (grouped.plans, *FEW, reordered.plan_words, direct.plan, *BETWEEN)
-SINGLE = with_widening(
-    *with_thrice(
-        *with_roundings(
-            *with_run_sums(
-                *map(winograd.unless_demanded, (pointwise_tiles.plans, raster_tiles.plans)),
-                with_scales(winograd.plans),
-                *map(winograd.unless_demanded, (scaling_weights(direct.one_part), *map(with_scales, DIRECT))),
-            )
-        )
-    ),
-    channels=1,
+DIRECT = (
+    grouped.plans,
+    few_inputs.plans,
+    few_outputs.plans,
+    kernel_rows.plans,
+    reordered.plan_words,
+    direct.plan,
+    reordered.plan_widened,
+    reordered.plan,
+    pointwise.plan,
+    reordered.plan_packed,
+    reordered.plan_both,
 )
-PLANNERS = (
-    *with_float8(*with_reciprocals(*pairs.planners_of(SINGLE))),
-    of_numbers(direct.one_part, *map(with_scales, DIRECT)),
+WAYS: Entries = (
+    float8,  # asks those below for wider types
+    reciprocals,  # asks for a post-op in place of scales of dst
+    plan_strips,
+    plan_phases,  # asks for each of a pair
+    EndsWhere(lambda desc, attr: is_pair(attr)),
+    widened(channels=1),  # asks for bf16 as f32
+    thrice(),  # asks for f32 as three products of bf16
+    rounded(),  # asks for f32 as bf16 or f16
+    run_sums,  # asks for sums of f16
+    pointwise_tiles.plans,
+    raster_tiles.plans,
+    *scaling_src([winograd.plans]),
+    EndsWhere(lambda desc, attr: is_demanded(desc)),
+    scaling_weights(direct.one_part),
+    *scaling_src(DIRECT),
 )
+PLANNERS = (*listed(WAYS), of_numbers(direct.one_part, scaling_src(DIRECT)))
 KINDS = (
     Kind(
         ConvolutionForward,

@@ -18,6 +18,7 @@ from asmdnn.primitives.attributes.post_ops import Binary, PReLU
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.multiplied import types_of
 from asmdnn.primitives.convolution.pointwise import PLAIN, check_pointwise
+from asmdnn.primitives.convolution.winograd.checks import is_demanded
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.inner_product.typed import as_matrix, of_matrices, of_matrix
@@ -29,9 +30,9 @@ OF_CHANNELS = 2  # the mask of dst's channels, which are columns of the matrix
 
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """Says nothing where no tiles multiply these types."""
+    """Says nothing where no tiles multiply these types, or Winograd's algorithm is demanded."""
     level = level_of_tiles(types_of(desc), engine)
-    if level is None:
+    if level is None or is_demanded(desc):
         return
     try:
         yield from answers(desc, attr, engine)

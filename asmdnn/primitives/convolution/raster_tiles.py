@@ -33,6 +33,7 @@ from asmdnn.primitives.convolution.raster_starts import add_starts
 from asmdnn.primitives.convolution.reordered import any_format
 from asmdnn.primitives.convolution.starts import zero_points_of
 from asmdnn.primitives.convolution.winograd import plan as winograd
+from asmdnn.primitives.convolution.winograd.checks import is_demanded
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.products.amx import check_amx
@@ -52,8 +53,8 @@ Others = Callable[[Desc, Engine], dict[str, float]]
 
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """Of a convolution; nothing where no tiles multiply these types."""
-    return by_parts(desc, attr, engine, [direct.axes_of(desc)], others)
+    """Of a convolution; nothing where no tiles multiply these types, or Winograd's algorithm is demanded."""
+    return iter(()) if is_demanded(desc) else by_parts(desc, attr, engine, [direct.axes_of(desc)], others)
 
 
 def by_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts, others: Others[Desc]) -> Iterator[Plan | Refusal]:

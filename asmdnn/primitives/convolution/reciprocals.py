@@ -20,31 +20,29 @@ from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import MAX_POST_OPS, Binary
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Planner, try_all
+from asmdnn.primitives.core.implementation import Answer, try_all
+from asmdnn.primitives.core.ways import AsksBelow, Planners
 from asmdnn.types import F32_BYTES, INTEGERS8, f32
 
 LEAST_ELEMENTS = 1 << 16  # of dst
 SCALES, FACTORS, RESULT = "dst_scales", "factors of dst", "scales"
 
 
-def with_reciprocals(*planners: Planner[Any]) -> tuple[Planner[Any], ...]:
-    """The planners, and in front of them one that asks them to multiply bytes where dst has scales."""
-
-    def multiplied(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
-        masks, ndims = dict(attr.scales), desc.dst.ndims
-        of_bytes = desc.src.dtype in INTEGERS8 and desc.dst.dtype in INTEGERS8 and desc.dst.nelems() >= LEAST_ELEMENTS
-        if "dst" not in masks or not of_bytes or masks["dst"] >> ndims or len(attr.post_ops) == MAX_POST_OPS:
-            return
-        mask = masks.pop("dst")
-        shape = [n if mask >> dim & 1 else 1 for dim, n in enumerate(desc.dst.dims)]
-        factors = Binary("mul", MemoryDesc(shape, f32, LETTERS[:ndims]))
-        asked = attr.changed(post_ops=(*attr.post_ops, factors), scales=masks)
-        for answer in try_all(planners, desc, asked, engine):
-            if isinstance(answer, Plan):
-                answer = after_reciprocals(answer, f"binary_{len(attr.post_ops)}", engine)
-            yield answer
-
-    return multiplied, *planners
+@AsksBelow
+def reciprocals(below: Planners, desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """The planners below with a post-op that multiplies, where dst of bytes has scales."""
+    masks, ndims = dict(attr.scales), desc.dst.ndims
+    of_bytes = desc.src.dtype in INTEGERS8 and desc.dst.dtype in INTEGERS8 and desc.dst.nelems() >= LEAST_ELEMENTS
+    if "dst" not in masks or not of_bytes or masks["dst"] >> ndims or len(attr.post_ops) == MAX_POST_OPS:
+        return
+    mask = masks.pop("dst")
+    shape = [n if mask >> dim & 1 else 1 for dim, n in enumerate(desc.dst.dims)]
+    factors = Binary("mul", MemoryDesc(shape, f32, LETTERS[:ndims]))
+    asked = attr.changed(post_ops=(*attr.post_ops, factors), scales=masks)
+    for answer in try_all(below, desc, asked, engine):
+        if isinstance(answer, Plan):
+            answer = after_reciprocals(answer, f"binary_{len(attr.post_ops)}", engine)
+        yield answer
 
 
 def after_reciprocals(plan: Plan, operand: str, engine: Engine) -> Plan:

@@ -11,27 +11,25 @@ from asmdnn.isa.dot import run_products
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Planner
+from asmdnn.primitives.core.implementation import Answer
+from asmdnn.primitives.core.ways import AsksBelow, Planners
 from asmdnn.primitives.core.widening import first
 
 
-def with_run_sums(*planners: Planner[Any]) -> tuple[Planner[Any], ...]:
-    """The planners, and in front of them one that asks them for such sums, where attributes allow these."""
-
-    def runs(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
-        if attr.accumulation_mode != "any" or engine.any_batch:
-            return
-        types = run_products(desc.src.dtype, desc.weights.dtype, engine.isa)
-        if types is None:
-            return
-        plan = first(planners, desc, attr.changed(accumulation_mode=str(types.run)), engine)
-        if plan is None:
-            return
-        other = first(planners, desc, attr, engine)
-        if other and other.cycles <= plan.cycles:
-            reason = f"{plan.cycles} cycles are expected with sums of {types.run}, {other.cycles} of f32"
-            yield Refusal(plan.implementation, reason)
-        else:
-            yield plan
-
-    return runs, *planners
+@AsksBelow
+def run_sums(below: Planners, desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """The planners below with such sums, where attributes allow these."""
+    if attr.accumulation_mode != "any" or engine.any_batch:
+        return
+    types = run_products(desc.src.dtype, desc.weights.dtype, engine.isa)
+    if types is None:
+        return
+    plan = first(below, desc, attr.changed(accumulation_mode=str(types.run)), engine)
+    if plan is None:
+        return
+    other = first(below, desc, attr, engine)
+    if other and other.cycles <= plan.cycles:
+        reason = f"{plan.cycles} cycles are expected with sums of {types.run}, {other.cycles} of f32"
+        yield Refusal(plan.implementation, reason)
+    else:
+        yield plan

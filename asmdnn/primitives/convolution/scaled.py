@@ -8,8 +8,9 @@ that has fewer elements.  Within a tile the multiply would be repeated for every
 every element that is broadcast, of every tile.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import wraps
+from typing import Any
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.isa.dot import f32_dot_level
@@ -73,8 +74,12 @@ def without_scales(attr: Attr) -> Attr:
     return replace(attr, scales=others, zero_points=dict(attr.zero_points))  # type: ignore[arg-type]  # as __init__
 
 
+def scaling_src(planners: Sequence[Planner[Any]]) -> tuple[Planner[Any], ...]:
+    """The planners; where channels of src have scales, their plans after what multiplies src."""
+    return tuple(map(with_scales, planners))
+
+
 def with_scales(planner: Planner[Desc]) -> Planner[Desc]:
-    """What the planner answers; where channels of src have scales, its plans after what multiplies src."""
 
     @wraps(planner)
     def ask(desc: Desc, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:

@@ -20,6 +20,7 @@ from asmdnn.primitives.convolution_backward.description import (
 from asmdnn.primitives.convolution_backward.winograd import plan as winograd
 from asmdnn.primitives.core.any_batch import of_f32
 from asmdnn.primitives.core.kind import Kind, Words
+from asmdnn.primitives.core.ways import EndsWhere, listed
 from asmdnn.primitives.reorder.as_f32 import as_f32
 
 
@@ -31,7 +32,7 @@ def words(desc: BackwardData | BackwardWeights) -> Words:
 
 IN_F32, *_ = as_f32(depthwise_weights.plans, weights.plans)  # of tensors of several types, and of groups
 WEIGHTS = (weights_pairs.plans, weights_products.plans, depthwise_weights.plans, IN_F32, weights.plans)
-OF_CONVOLUTIONS = (updated.plans, winograd.plans, *map(winograd.unless_demanded, WEIGHTS))
+OF_CONVOLUTIONS = (updated.plans, winograd.plans, EndsWhere(lambda desc, attr: winograd.is_demanded(desc)), *WEIGHTS)
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
     Kind(
@@ -50,6 +51,6 @@ KINDS = (
         letters=LETTERS,
         any_batch=of_f32("diff_dst", "weights"),
     ),
-    Kind(ConvolutionBackwardWeights, OF_CONVOLUTIONS, words, letters=LETTERS),
+    Kind(ConvolutionBackwardWeights, listed(OF_CONVOLUTIONS), words, letters=LETTERS),
     Kind(DeconvolutionBackwardWeights, WEIGHTS, words, letters=LETTERS),
 )

@@ -15,8 +15,9 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.primitives.core.implementation import Answer, Planner, try_all
+from asmdnn.primitives.core.implementation import Answer, try_all
 from asmdnn.primitives.core.uses import inside
+from asmdnn.primitives.core.ways import AsksBelow, Planners
 from asmdnn.types import DataType, IsaName, f32
 
 MULTIPLIED = {types.weights: types for types in (F32, BF16)}  # by weights of these types, with a src of the same
@@ -63,15 +64,16 @@ def below_pairs(engine: Engine) -> Engine:
     return at_level(engine, max(levels, key=lambda level: level.rank).name)
 
 
-def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: bool = False) -> tuple[Planner[Any], ...]:
-    """The planners, and in front of them one that asks them for a level which widens bf16, where that is faster.
+def widened(channels: int = -1, packs_blocks: bool = False) -> AsksBelow:
+    """The planners below at a level which widens bf16, where that is faster.
 
     channels: the dim of dst that weights' columns are; one or two rows in the others wait for weights, not multiplies.
     packs_blocks: whether they pack plain weights a block at a time, as no kernel does that widens them: from beyond L2
     they would be read where they lie, 16 rows times 1024x4096 in 7.4 ms instead of 2.2 on an Emerald Rapids.
     """
 
-    def widened(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    @AsksBelow
+    def answers(below: Planners, desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         if not desc.src.dtype == desc.weights.dtype == BF16.src or not multiplies_pairs_slowly(engine):
             return
         if engine.any_batch:  # the number of rows would choose
@@ -83,7 +85,7 @@ def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: boo
         is_plain = not (desc.weights.is_any or desc.weights.inner_blocks)
         if packs_blocks and is_plain and desc.weights.size_bytes > engine.l2_bytes:
             return
-        plan, native = (first(planners, desc, attr, each) for each in (below_pairs(engine), engine))
+        plan, native = (first(below, desc, attr, each) for each in (below_pairs(engine), engine))
         if plan is None:
             return
         most = None if native is None else cycles_of_fma(native, engine)
@@ -92,7 +94,7 @@ def with_widening(*planners: Planner[Any], channels: int = -1, packs_blocks: boo
         else:
             yield plan
 
-    return widened, *planners
+    return answers
 
 
 def cycles_of_fma(plan: Plan, engine: Engine) -> int:
@@ -114,5 +116,5 @@ def cycles_beside_tiles(plan: Plan, products: tuple[type, ...], engine: Engine) 
     return found
 
 
-def first(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Plan | None:
+def first(planners: Planners, desc: Any, attr: Attr, engine: Engine) -> Plan | None:
     return next((answer for answer in try_all(planners, desc, attr, engine) if isinstance(answer, Plan)), None)

@@ -3,7 +3,8 @@
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.core.any_batch import of_f32, of_products, refused
 from asmdnn.primitives.core.kind import Kind, Words
-from asmdnn.primitives.core.widening import with_widening
+from asmdnn.primitives.core.ways import listed
+from asmdnn.primitives.core.widening import widened
 from asmdnn.primitives.inner_product import tiles
 from asmdnn.primitives.inner_product.inner_product import (
     InnerProductBackwardData,
@@ -11,8 +12,8 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductForward,
 )
 from asmdnn.primitives.products.candidates import candidates_of
-from asmdnn.primitives.products.plan import with_thrice
-from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
+from asmdnn.primitives.products.plan import thrice
+from asmdnn.primitives.reorder.fpmath import float8, rounded
 
 
 def forward_words(desc: InnerProductForward) -> Words:
@@ -34,12 +35,16 @@ def _inner_product(src: MemoryDesc, weights: MemoryDesc, prop_kind: str) -> Word
     return Words("inner_product", "", f"mb{mb}ic{ic}{sizes}oc{oc}", prop_kind)
 
 
-FORWARD_PLANNERS = with_float8(
-    *with_widening(*with_thrice(*with_roundings(tiles.plan_forward, weights_alone=True)), packs_blocks=True)
+FORWARD = (
+    float8,
+    widened(packs_blocks=True),
+    thrice(),
+    rounded(weights_alone=True),
+    tiles.plan_forward,
 )
 KINDS = (
     Kind(
-        InnerProductForward, FORWARD_PLANNERS, forward_words, candidates=candidates_of(tiles.plan_forward),
+        InnerProductForward, listed(FORWARD), forward_words, candidates=candidates_of(tiles.plan_forward),
         letters=InnerProductForward.letters, summed=("weights",), transformed=("weights",), any_batch=of_products,
         rounds=True,
     ),

@@ -10,13 +10,14 @@ from asmdnn.primitives.core.any_batch import of_f32, of_products
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.core.kind import Kind, Words, dims_word
-from asmdnn.primitives.core.widening import with_widening
+from asmdnn.primitives.core.ways import listed
+from asmdnn.primitives.core.widening import widened
 from asmdnn.primitives.products import gemm, matmul_tiles
 from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.plan import with_thrice
-from asmdnn.primitives.reorder.fpmath import with_float8, with_roundings
+from asmdnn.primitives.products.plan import thrice
+from asmdnn.primitives.reorder.fpmath import float8, rounded
 
 BETAS = {"zero": "0", "one": "1", "any": "any"}
 
@@ -49,11 +50,16 @@ def of_numbers(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
         yield from plans(desc, attr, engine)
 
 
-ROUNDED = with_thrice(*with_roundings(matmul_tiles.plan, weights_alone=True), depths=(-1, -2))
-MATMUL_PLANNERS = with_float8(*with_widening(*ROUNDED, packs_blocks=True))
+MATMUL = (
+    float8,
+    widened(packs_blocks=True),
+    thrice(depths=(-1, -2)),
+    rounded(weights_alone=True),
+    matmul_tiles.plan,
+)
 KINDS = (
     Kind(
-        MatMul, (*MATMUL_PLANNERS, weight_only, of_numbers), matmul_words, candidates=candidates_of(matmul_tiles.plan),
+        MatMul, (*listed(MATMUL), weight_only, of_numbers), matmul_words, candidates=candidates_of(matmul_tiles.plan),
         letters=MatMul.letters, summed=("weights",), transformed=("weights",), packed=("weights",), rounds=True,
         any_batch=of_products,
     ),

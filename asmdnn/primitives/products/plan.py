@@ -18,7 +18,8 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Planner
+from asmdnn.primitives.core.implementation import Answer
+from asmdnn.primitives.core.ways import AsksBelow, Planners
 from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.strategies import STRATEGIES, TILE_STRATEGIES, Strategy, first_strategy
@@ -30,20 +31,21 @@ from asmdnn.types import f32
 THRICE: Final = "bf16x3"  # the mode of attributes
 
 
-def with_thrice(*planners: Planner[Any], depths: tuple[int, int] = (1, 1)) -> tuple[Planner[Any], ...]:
-    """The planners, and in front of them one that makes three products of fewer bits, where attributes ask for that.
+def thrice(depths: tuple[int, int] = (1, 1)) -> AsksBelow:
+    """Three products of fewer bits by the planners below, where attributes ask for that.
 
     depths: the dims of src and of weights that are summed over."""
 
-    def thrice(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    @AsksBelow
+    def three(below: Planners, desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         is_split = not desc.weights.holds_elements
         if attr.fpmath_mode == THRICE and desc.src.dtype == f32 and (is_split or desc.weights.dtype == f32):
             with importing():
                 from asmdnn.primitives.products.thrice import answers  # which few processes ask for
 
-            yield from answers(planners, depths, desc, attr, engine)
+            yield from answers(below, depths, desc, attr, engine)
 
-    return thrice, *planners
+    return three
 
 
 def nothing_after(assembly: Assembly) -> None:

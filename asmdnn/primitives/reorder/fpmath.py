@@ -24,7 +24,8 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Planner, try_all
+from asmdnn.primitives.core.implementation import Answer, try_all
+from asmdnn.primitives.core.ways import AsksBelow, Planners
 from asmdnn.primitives.core.widening import cycles_of_fma
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
@@ -55,41 +56,39 @@ ROUNDINGS: Final[Mapping[str, tuple[RoundedFactors, ...]]] = MappingProxyType(
 )
 
 
-def with_roundings(*planners: Planner[Any], weights_alone: bool = False) -> tuple[Planner[Any], ...]:
-    """The planners, and in front of them one that rounds f32 and asks them, where attributes allow that.
+def rounded(weights_alone: bool = False) -> AsksBelow:
+    """The planners below with f32 that is rounded, where attributes allow that.
 
     weights_alone: whether it may pay to round nothing else, as in products of few rows.
     """
 
-    def rounded(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    @AsksBelow
+    def roundings(below: Planners, desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         allowed = ROUNDINGS.get(attr.fpmath_mode)
         if allowed is None or desc.src.dtype != f32 or desc.weights.dtype not in UPPER_FLOATS:
             return
-        exact = next((x for x in try_all(planners, desc, attr.strict, engine) if isinstance(x, Plan)), None)
+        exact = next((x for x in try_all(below, desc, attr.strict, engine) if isinstance(x, Plan)), None)
         for rounding in allowed:
             if rounding.src != f32 or weights_alone:
-                yield from answers(rounding, planners, (desc, attr, engine), exact)
+                yield from answers(rounding, below, (desc, attr, engine), exact)
 
-    return rounded, *planners
+    return roundings
 
 
-def with_float8(*planners: Planner[Any]) -> tuple[Planner[Any], ...]:
-    """The planners, and in front of them one that asks them for wider tensors where some are floats of 8 bits."""
+@AsksBelow
+def float8(below: Planners, desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """The planners below with wider tensors, where some are floats of 8 bits."""
+    if not any(tensor.dtype in FLOATS8 for tensor in desc.tensors().values()):
+        return
+    with importing():
+        from asmdnn.primitives.reorder.float8 import answers  # most processes have no such tensors
 
-    def wider(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
-        if not any(tensor.dtype in FLOATS8 for tensor in desc.tensors().values()):
-            return
-        with importing():
-            from asmdnn.primitives.reorder.float8 import answers  # most processes have no such tensors
-
-        yield from answers(planners, desc, attr, engine)
-
-    return wider, *planners
+    yield from answers(below, desc, attr, engine)
 
 
 def answers(
     rounding: RoundedFactors,
-    planners: tuple[Planner[Any], ...],
+    planners: Planners,
     request: tuple[Any, Attr, Engine],
     exact: Plan | None,
 ) -> Iterator[Answer]:

@@ -1,7 +1,6 @@
 """Planners of a convolution with a depthwise post-op: by strips where that is expected to be faster, else in phases."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import wraps
+from collections.abc import Iterator, Mapping
 
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.dot import f32_dot_level
@@ -20,33 +19,11 @@ from asmdnn.primitives.convolution.pairs.phases import tensors_of
 from asmdnn.primitives.convolution.pairs.strips import NAME, planned_strips
 from asmdnn.primitives.convolution.pointwise import check_pointwise
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.primitives.core.implementation import Answer, Planner, first_plan
+from asmdnn.primitives.core.implementation import Answer, first_plan
 from asmdnn.primitives.core.registry import kind_of
+from asmdnn.primitives.core.ways import AsksBelow, Planners
 from asmdnn.records import altered, dataclass, replace
 from asmdnn.types import f32
-
-ConvolutionPlanner = Planner[ConvolutionForward]
-
-
-def planners_of(single: Sequence[ConvolutionPlanner]) -> tuple[ConvolutionPlanner, ...]:
-    """Those of a convolution, `single`, and in front of them those of a pair; none answers for what is the others'."""
-
-    def plan_phases(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
-        if not is_pair(attr):
-            return iter(())
-        try:
-            return phases.in_phases(pair_of(desc, attr), engine, single)
-        except Refused as reason:
-            return Refusal(f"phases:{engine.isa}", str(reason))
-
-    def alone(planner: ConvolutionPlanner) -> ConvolutionPlanner:
-        @wraps(planner)
-        def ask(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
-            return iter(()) if is_pair(attr) else planner(desc, attr, engine)
-
-        return ask
-
-    return (plan_strips, plan_phases, *map(alone, single))
 
 
 def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
@@ -58,6 +35,17 @@ def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer 
         return made.planned(made.height())
     except Refused as reason:
         return Refusal(f"{NAME}:{f32_dot_level(engine.isa)}", str(reason))
+
+
+@AsksBelow
+def plan_phases(below: Planners, desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """One convolution after the other, each by the planners below."""
+    if not is_pair(attr):
+        return
+    try:
+        yield phases.in_phases(pair_of(desc, attr), engine, below)
+    except Refused as reason:
+        yield Refusal(f"phases:{engine.isa}", str(reason))
 
 
 def takes_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> bool:

@@ -2,16 +2,21 @@
 
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory.formats import format_of
-from asmdnn.memory.winograd import TAPS
+from asmdnn.memory.winograd import TAPS, WinogradDesc
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.multiplied import check_stored
 from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, sizes_of
-from asmdnn.types import FLOATS, INTEGERS8
+from asmdnn.types import FLOATS, INTEGERS8, Algorithm
 
 LEAST_CHANNELS = 4  # of groups: products of fewer take longer than direct convolution
+
+
+def is_demanded(desc: ConvolutionForward) -> bool:
+    """Whether no other algorithm will do: it is asked for, or the weights are transformed already."""
+    return desc.algorithm == Algorithm.convolution_winograd or isinstance(desc.weights, WinogradDesc)
 
 
 def check_types(desc: ConvolutionForward) -> None:

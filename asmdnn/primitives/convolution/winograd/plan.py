@@ -1,7 +1,7 @@
 """Winograd's convolution, 3x3 with stride 1, forward: as implementations of ConvolutionForward."""
 
 from collections.abc import Iterator
-from functools import partial, wraps
+from functools import partial
 from types import MappingProxyType
 
 from asmdnn.generators.dot.matmul_shape import RESULTS
@@ -24,7 +24,13 @@ from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
 from asmdnn.primitives.convolution.tile_refusals import check_tensors
-from asmdnn.primitives.convolution.winograd.checks import check_channels, check_distances, check_types, check_window
+from asmdnn.primitives.convolution.winograd.checks import (
+    check_channels,
+    check_distances,
+    check_types,
+    check_window,
+    is_demanded,
+)
 from asmdnn.primitives.convolution.winograd.choice import CutChoice, choose
 from asmdnn.primitives.convolution.winograd.cut import WinogradCut, records_of_image, sizes_of
 from asmdnn.primitives.convolution.winograd.job import WinogradJob
@@ -46,31 +52,20 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm, f32
 
 SOURCE, PRODUCTS = "transformed source", "products"  # scratch
-VARIANTS = (
-    MappingProxyType(  # and the tensors whose formats each may choose, which are reordered where the caller's differ
-        {
-            "winograd": (),
-            "reorder+winograd": ("src", "dst"),
-            "pack+winograd": ("weights",),
-            "pack+reorder+winograd": ("weights", "src", "dst"),
-        }
-    )
+# And the tensors whose formats each may choose, which are reordered where the caller's differ.
+VARIANTS = MappingProxyType(
+    {
+        "winograd": (),
+        "reorder+winograd": ("src", "dst"),
+        "pack+winograd": ("weights",),
+        "pack+reorder+winograd": ("weights", "src", "dst"),
+    }
 )
 
 
 def is_demanded(desc: ConvolutionForward) -> bool:
     """Whether no other algorithm will do: it is asked for, or the weights are transformed already."""
     return desc.algorithm == Algorithm.convolution_winograd or isinstance(desc.weights, WinogradDesc)
-
-
-def unless_demanded(planner: Planner[ConvolutionForward]) -> Planner[ConvolutionForward]:
-    """The planner of another algorithm, which is not asked where this one is demanded."""
-
-    @wraps(planner)
-    def ask(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
-        return iter(()) if is_demanded(desc) else planner(desc, attr, engine)
-
-    return ask
 
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Answer]:

@@ -6,7 +6,6 @@ with x a tile of src and dy the tile of diff_dst that it makes: the adjoint of t
 """
 
 from collections.abc import Iterator
-from functools import wraps
 
 from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.generators.winograd.forms import FORMS
@@ -29,7 +28,6 @@ from asmdnn.primitives.convolution_backward.winograd.choice import choose
 from asmdnn.primitives.convolution_backward.winograd.cut import GradientCut, sizes_of
 from asmdnn.primitives.convolution_backward.winograd.schedule import RESULT, SOURCE, SUMS, GradientJob, phases_of
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.primitives.core.implementation import Answer, Planner
 from asmdnn.primitives.reduction.bias import with_bias
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import replace
@@ -53,14 +51,9 @@ def plans(desc: ConvolutionBackwardWeights, attr: Attr, engine: Engine) -> Itera
         yield Refusal(f"{NAME}:{engine.isa}", str(reason))
 
 
-def unless_demanded(planner: Planner[ConvolutionBackwardWeights]) -> Planner[ConvolutionBackwardWeights]:
-    """The planner of another algorithm, which is not asked where this one is demanded."""
-
-    @wraps(planner)
-    def ask(desc: ConvolutionBackwardWeights, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
-        return iter(()) if desc.algorithm == Algorithm.convolution_winograd else planner(desc, attr, engine)
-
-    return ask
+def is_demanded(desc: ConvolutionBackwardWeights) -> bool:
+    """Whether no other algorithm will do."""
+    return desc.algorithm == Algorithm.convolution_winograd
 
 
 def check_window(desc: ConvolutionBackwardWeights) -> None:
