@@ -8,12 +8,14 @@ from asmdnn.bench.driver import Array, Data, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork, arguments
 
+GRADIENTS = {"src": "diff_src", "dst": "diff_dst"}
 BACKWARD = {"BWD_D": 160, "BWD_DW": 128}  # oneDNN's numbers: of data alone, of all
 
 
 class GradientWork(TensorWork):
     """primitive: of oneDNN, whose functions are `primitive`_forward and _backward.  forward_takes: what the first takes
-    between its propagation kind and the attributes.  forward_tensors: what the forward pass reads and writes, where the
+    between its propagation kind and the attributes; the second, of gradients in place of src and dst, unless `takes`
+    says something else.  forward_tensors: what the forward pass reads and writes, where the
     gradient needs the workspace that it leaves."""
 
     exactness: tuple[bool, ...] = (False,)
@@ -34,7 +36,8 @@ class GradientWork(TensorWork):
 
     def backward(self, peer: Peer, forward: Any) -> Any:
         create = getattr(peer.lib, f"dnnl_{self.primitive}_backward_primitive_desc_create")
-        return peer.describe(create, *arguments(peer, self.takes, peer.descs), forward, self.attributes_of(peer))
+        takes = self.takes or [GRADIENTS.get(x, x) if isinstance(x, str) else x for x in self.forward_takes]
+        return peer.describe(create, *arguments(peer, takes, peer.descs), forward, self.attributes_of(peer))
 
     def onednn(self, peer: Peer) -> Any:
         dst = peer.descs["diff_dst" if "diff_dst" in peer.descs else "dst"]

@@ -6,6 +6,7 @@ from typing import Any
 from asmdnn.bench.dims import dims_words
 from asmdnn.bench.driver import AnyCase
 
+GIVEN = "given_"
 TYPES = ("dt", "sdt", "ddt")
 
 
@@ -16,6 +17,9 @@ class _Words(dict[str, str]):
         self.case, self.settings, self.problem = case, case.settings, case.problem
 
     def __missing__(self, word: str) -> str:
+        if field := word.removeprefix(GIVEN) * word.startswith(GIVEN):
+            value = getattr(self.settings, field)
+            return "" if value == getattr(self.case.driver.settings, field) else f"{value} "
         return str(getattr(self, f"_{word}")() if hasattr(self, f"_{word}") else getattr(self.settings, word))
 
     def _alg(self) -> str:
@@ -45,6 +49,7 @@ def titled(template: str) -> Callable[[Any], str]:
     """`{alg} {backward}{types}{tag} {problem}`: settings by their names, and words that are made of several.
 
     backward: of a gradient; types: of the sources and dst, where they are not all f32; numbers: alpha and beta, unless
-    they are 0; sources: how many; dims: the problem without its name; problem: its name, if it has one.
+    they are 0; given_FIELD: a setting, unless it is the default; sources: how many; dims: the problem without its name;
+    problem: its name, if it has one.
     """
     return lambda case: template.format_map(_Words(case)).rstrip()

@@ -86,6 +86,11 @@ def spread(parts: Iterator[tuple[Sizes, Array]], window: SlidingWindow, sizes: S
     return total[(slice(None), slice(None), *(slice(a, a + n) for a, n in zip(before, sizes, strict=True)))]
 
 
+def element_numbers(sizes: Sizes) -> Array:
+    """Of the elements of a plane, which broadcast to a tensor."""
+    return np.arange(np.prod(sizes), dtype=np.int64).reshape(1, 1, *sizes)
+
+
 def means_gradient(d: Array, window: SlidingWindow, sizes: Sizes, includes_padding: bool) -> Doubles:
     """Of x, of d that of its window_means."""
     _, count = window_means(np.ones((1, 1, *sizes)), window, includes_padding)
@@ -94,7 +99,7 @@ def means_gradient(d: Array, window: SlidingWindow, sizes: Sizes, includes_paddi
 
 def largest_gradient(d: Array, where: Array, window: SlidingWindow, sizes: Sizes) -> Doubles:
     """Of x, of d that of its `largest`, which were found at `where`, as numbers of elements of a plane."""
-    numbers = np.arange(np.prod(sizes), dtype=np.int64).reshape(1, 1, *sizes)
+    numbers = element_numbers(sizes)
     return spread(((at, np.where(n == where, d, 0)) for at, n in taps(numbers, window, -1)), window, sizes)
 
 
@@ -106,8 +111,8 @@ def position_gradient(d: Array, where: Array, window: SlidingWindow, sizes: Size
 
 def positions_of(where: Array, window: SlidingWindow, sizes: Sizes) -> Array:
     """Numbers of elements of a plane as those of positions in the windows that have them."""
-    numbers, found = np.arange(np.prod(sizes), dtype=np.int64).reshape(1, 1, *sizes), np.zeros(where.shape, np.int64)
-    for position, (_, number) in enumerate(taps(numbers, window, -1)):
+    found = np.zeros(where.shape, np.int64)
+    for position, (_, number) in enumerate(taps(element_numbers(sizes), window, -1)):
         found = np.where(number == where, position, found)
     return found
 
@@ -141,6 +146,12 @@ def largest(x: Array, window: SlidingWindow, places: Array) -> tuple[Array, Arra
         best, where = np.where(larger, part, best), np.where(larger, place, where)
     assert best is not None, "a kernel has positions"
     return best, where
+
+
+def largest_and_places(x: Array, window: SlidingWindow, in_windows: bool) -> tuple[Array, Array]:
+    """The maxima, and where the first of them are: numbers of elements of the plane, or of positions in windows."""
+    values, where = largest(x, window, element_numbers(x.shape[2:]))
+    return values, positions_of(where, window, x.shape[2:]) if in_windows else where
 
 
 def adaptive_windows(x: Array, outputs: Sizes) -> Iterator[tuple[Sizes, Array, Array]]:

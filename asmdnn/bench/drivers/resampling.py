@@ -72,8 +72,8 @@ class GradientOfResampling(GradientWork):
         self.attr = settings.attr(self.descs["diff_src"].dims)
         alg = cast(ResamplingAlgorithm, settings.alg)
         self.desc = self.resampling = dnn.ResamplingBackward(alg, self.descs["diff_src"], self.descs["diff_dst"])
-        self.lacks, number = lacking(settings.alg), OF_ONEDNN.get(settings.alg)
-        self.takes, self.forward_takes = (number, None, "diff_src", "diff_dst"), (number, None, "src", "dst")
+        self.lacks = lacking(settings.alg)
+        self.forward_takes = OF_ONEDNN.get(settings.alg), None, "src", "dst"
 
     def answer(self, data: TensorData) -> Answer:
         desc = self.resampling

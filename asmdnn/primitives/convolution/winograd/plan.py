@@ -45,7 +45,7 @@ from asmdnn.primitives.convolution.winograd.schedule import (
 )
 from asmdnn.primitives.convolution.winograd.tiles import make_tiles
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.primitives.core.implementation import Answer, Planner
+from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.core.widening import level_that_rounds
 from asmdnn.primitives.reorder import copies
 from asmdnn.records import dataclass, replace
