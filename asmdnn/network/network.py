@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from itertools import chain
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -14,27 +13,21 @@ from asmdnn.network.calls.plain_call import PlainCall, plain_call_of
 from asmdnn.network.calls.running import NativePart, Runnable
 from asmdnn.network.cuts import check_no_cuts
 from asmdnn.network.inputs import check_apart, check_bound, checked_feeds, names_and_others
-from asmdnn.network.keeping import KeepsState, with_states
+from asmdnn.network.keeping import with_states
 from asmdnn.network.states import StateArrays
+from asmdnn.network.views import PlanViews
 from asmdnn.network.words import check_no_borders, delivered
-from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
 
 if TYPE_CHECKING:  # a network from a pack runs without planners
-    from asmdnn.network.accuracy import Verification
-    from asmdnn.network.compiled import CompiledSegment
-    from asmdnn.network.graph import Model
-    from asmdnn.network.narrow.storage import Precision
     from asmdnn.network.packs.saved import PackedNetwork
     from asmdnn.network.planned import NetworkPlan
-    from asmdnn.network.segments import GraphSegment
-    from asmdnn.network.static import StaticGraph
 
 Origin = tuple[Callable[..., "Network"], tuple[Any, ...]]
 FORMATS = ("bin", "s", "o", "h")  # of files of kernels
 
 
-class Network(KeepsState):
+class Network(PlanViews):
     """A model for inputs of fixed shapes, planned as a whole; `load_onnx`, `Graph.compile` and `load_pack` make it.
 
     Planning is done when it is made; kernels are generated and weights packed with the first run.  Equal bits for every
@@ -79,54 +72,14 @@ class Network(KeepsState):
         return Network(engine, found, states=found.states.arrays())
 
     @property
-    def is_native(self) -> bool:
-        """Whether it has no nodes in numpy."""
-        return self._runnable.native is not None
-
-    @property
     def is_open(self) -> bool:
         """Whether inputs have dims that arrays bring: an OpenNetwork."""
         return False
-
-    @property
-    def kept_bytes(self) -> int:
-        """What its schedules take."""
-        return self._source.kept_bytes
 
     @cached_property
     def engine(self) -> Engine:
         """What it is planned for; of a pack, the machine at hand with the pack's level."""
         return self._engine()
-
-    @property
-    def graph(self) -> "StaticGraph":
-        """What is left of the model for these dims."""
-        return self.planned("looked at").graph
-
-    @property
-    def segments(self) -> "tuple[GraphSegment | CompiledSegment, ...]":
-        """Native parts, with their primitives and plans, and nodes in numpy, in the order in which they run."""
-        return self.planned("looked at").segments
-
-    @property
-    def refused(self) -> Mapping[str, str]:
-        """Why nodes are computed in numpy, by the label of their group."""
-        return self.planned("looked at").refused
-
-    @property
-    def precision(self) -> "Precision":
-        """What kernels may multiply and store: its `word`, and what stays f32, `keep_f32`, by word or by max_error."""
-        return self._source.precision
-
-    @property
-    def any_batch(self) -> bool:
-        """Whether an item's bits are those that it has alone; to find out, all primitives are planned so."""
-        return self.planned("looked at").any_batch
-
-    @property
-    def model(self) -> "Model":
-        """The model as it was given."""
-        return self.planned("looked at").model
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """The outputs by name, new arrays, for inputs by name: arrays of the network's dims and types.
@@ -181,7 +134,7 @@ class Network(KeepsState):
     def prepare_to_run(self) -> None:
         """Generate kernels and pack weights now, and not with the first run.  Raises Unimplemented where the CPU lacks
         the level."""
-        for part in self._runnable.parts:
+        for part in self._looked_at()._runnable.parts:
             part.prepare()
 
     def check(self) -> None:
@@ -222,51 +175,6 @@ class Network(KeepsState):
         self._native("saved")
         write(path, self._source)
 
-    def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
-        """A line for each primitive, and for nodes in numpy: its least time of `repeats` runs (1 to 100000), in
-        microseconds, and its share.  Each is a call of its own here: the sum is a little more than what run() takes."""
-        seconds = list(chain(*self._times("profiled", feeds, repeats)))
-        with importing():
-            from asmdnn.network.report import profile
-            from asmdnn.network.timing import steps_of
-
-        return profile(steps_of(self.planned()), seconds)
-
-    def times(self, feeds: Mapping[str, Any], repeats: int = 20) -> list[float]:
-        """The seconds of each primitive that `profile` prints."""
-        return list(chain(*self._times("timed", feeds, repeats)))
-
-    def analyze(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
-        """A line for each primitive, slowest first: as `profile`, with the share of the time that was expected, and the
-        bytes of its arguments a second."""
-        seconds = list(chain(*self._times("analysed", feeds, repeats)))
-        with importing():
-            from asmdnn.network.report import analysis
-            from asmdnn.network.timing import steps_of
-
-        return analysis(steps_of(self.planned()), seconds)
-
-    @within_memory
-    def verify(self, feeds: Mapping[str, Any]) -> "Verification":
-        """Compare every primitive with its operators in double precision, on the operands it got; those that do not
-        `fit` are wrong.  `steps` and `outputs` say how far all is from definitions."""
-        plan = self._known_dims("verified")
-        with importing():
-            from asmdnn.network.accuracy import verification
-
-        values = self._with_states(feeds)
-        return verification(plan, values, self._outputs_of(values))
-
-    @within_memory
-    def _times(self, what: str, feeds: Mapping[str, Any], repeats: int) -> list[list[float]]:
-        """The least seconds of each primitive, by parts."""
-        plan = self._known_dims(what)
-        with importing():
-            from asmdnn.network.timing import check_repeats, times
-
-        check_repeats(repeats)
-        return times(plan, self._with_states(feeds), repeats)
-
     def _native(self, what: str) -> NativePart:
         """The part of a network that has no other."""
         part = self._runnable.native
@@ -274,17 +182,13 @@ class Network(KeepsState):
             raise InvalidArguments(f"only a network without nodes in numpy can be {what}, use run()")
         return part
 
-    def _known_dims(self, what: str) -> "NetworkPlan":
-        """The plan.  Raises where data decide dims, and where this CPU cannot run it."""
-        plan = self.planned(what)
-        if plan.later:
-            raise InvalidArguments(f"a network in which data decide dims cannot be {what}, use run()")
-        require_executable(self._runnable.isa)
-        return plan
+    def _for(self, feeds: Mapping[str, Any]) -> "Network":
+        return self
 
-    def planned(self, what: str = "looked at") -> "NetworkPlan":
-        """All that planning finds out; it is planned now if the network came from the cache.
-        Raises InvalidArguments for a network from a pack: it cannot be `what`."""
+    def _looked_at(self) -> "Network":
+        return self
+
+    def _own_plan(self, what: str) -> "NetworkPlan":
         with importing():
             from asmdnn.network.planned import NetworkPlan
 

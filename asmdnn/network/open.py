@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.memory.sequences import items
 from asmdnn.network.arrays import Array
-from asmdnn.network.calls.running import Runnable
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes
 from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.held import HeldNetwork, Key
@@ -24,9 +23,6 @@ from asmdnn.network.packs.kept_stages import MakeStages
 from asmdnn.network.states import StateArrays
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.networks import forget, networks
-
-if TYPE_CHECKING:
-    from asmdnn.network.planned import NetworkPlan
 
 
 class OpenNetwork(Network):
@@ -58,7 +54,7 @@ class OpenNetwork(Network):
         self._owner, self._dims, self._make, self._origin, self._states = owner, dims, make, origin, states
         self._title = title
         self._open = dims.open_inputs
-        self._own_engine = engine
+        self._engine = lambda: engine
         self._again = None
         self._last: HeldNetwork | None = None
         self._kept: KeptShapes | None = None
@@ -92,10 +88,6 @@ class OpenNetwork(Network):
     def outputs(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:  # type: ignore[override]
         """Of the last shape."""
         return self.last.outputs
-
-    @property
-    def engine(self) -> Engine:
-        return self._own_engine
 
     @property
     def model(self) -> Model:
@@ -213,31 +205,8 @@ class OpenNetwork(Network):
         """As Network.dump, of a shape, as `at` takes it; default the last one."""
         self._looked_at(shape).dump(path, formats)
 
-    def _looked_at(self, shape: Mapping[str, Any] | None) -> Network:
+    def _looked_at(self, shape: Mapping[str, Any] | None = None) -> Network:
         return self.last if shape is None else self.at(shape)
-
-    def profile(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
-        return self._for(feeds).profile(feeds, repeats)
-
-    def times(self, feeds: Mapping[str, Any], repeats: int = 20) -> list[float]:
-        return self._for(feeds).times(feeds, repeats)
-
-    def analyze(self, feeds: Mapping[str, Any], repeats: int = 20) -> str:
-        return self._for(feeds).analyze(feeds, repeats)
-
-    def verify(self, feeds: Mapping[str, Any]) -> Any:
-        return self._for(feeds).verify(feeds)
-
-    def planned(self, what: str = "looked at") -> "NetworkPlan":
-        return self.last.planned(what)
-
-    @property
-    def _source(self) -> Any:  # type: ignore[override]
-        return self.last._source
-
-    @property
-    def _runnable(self) -> Runnable:  # type: ignore[override]
-        return self.last._runnable
 
     def _for(self, feeds: Mapping[str, Any]) -> Network:
         """The network for arrays of these dims."""
