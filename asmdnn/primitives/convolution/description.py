@@ -9,6 +9,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.convolution.words import algorithm_of
+from asmdnn.primitives.core.description import WithFormats
 from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.primitives.shapes.windows import FIELDS, sizes_of
 from asmdnn.records import altered, dataclass, replace
@@ -19,7 +20,7 @@ Desc = TypeVar("Desc", bound="ConvolutionDesc")
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionDesc:
+class ConvolutionDesc(WithFormats):
     """The fields and checks that forward convolutions and deconvolutions share."""
 
     src: MemoryDesc

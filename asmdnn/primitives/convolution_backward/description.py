@@ -11,26 +11,25 @@ oneDNN's (convolution_backward_data and so on).  `of` makes a description for a 
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.core.backward import BackwardDesc
-from asmdnn.primitives.core.description import asked
+from asmdnn.primitives.core.description import WithFormats, asked
 from asmdnn.primitives.shapes.tensors import check_descs
-from asmdnn.records import dataclass, replace
+from asmdnn.records import dataclass
 from asmdnn.types import Algorithm, ConvolutionAlgorithm
 
 WINDOW = ("strides", "dilations", "padding_l", "padding_r", "algorithm")
 OF_DATA = {"src": "diff_src", "weights": "weights", "dst": "diff_dst"}
 OF_WEIGHTS = {"src": "src", "weights": "diff_weights", "bias": "diff_bias", "dst": "diff_dst"}
-Gradient = TypeVar("Gradient", bound="ConvolutionBackward")
 
 
 @dataclass(frozen=True, slots=True)
-class ConvolutionBackward(BackwardDesc):
+class ConvolutionBackward(WithFormats, BackwardDesc):
     """What all of them have in common.  roles: its tensors, by their names there."""
 
     FORWARD: ClassVar[type[ConvolutionDesc]] = ConvolutionForward
@@ -55,10 +54,6 @@ class ConvolutionBackward(BackwardDesc):
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name; without diff_bias if there is none."""
         return asked(self)
-
-    def with_formats(self: Gradient, tensors: Mapping[str, MemoryDesc]) -> Gradient:
-        """The same with other formats of some tensors."""
-        return replace(self, **dict(tensors))
 
     def letters(self, name: str, tensor: MemoryDesc) -> str:
         """What the dims of a tensor are called where its format is printed."""

@@ -1,10 +1,11 @@
 """What all descriptions of primitives have in common."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import Field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from asmdnn.memory import MemoryDesc
+from asmdnn.records import altered, replace
 
 
 class Description(Protocol):
@@ -13,6 +14,24 @@ class Description(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __hash__(self) -> int: ...
+
+
+Formatted = TypeVar("Formatted", bound="WithFormats")
+
+
+class WithFormats:
+    """What descriptions have whose planners ask for tensors in other formats."""
+
+    __slots__ = ()
+
+    def with_formats(self: Formatted, tensors: Mapping[str, MemoryDesc]) -> Formatted:
+        """The same with other formats of some tensors; checked again only where dims, types or classes differ."""
+        for name, desc in tensors.items():
+            own = getattr(self, name)
+            if own is None or type(own) is not type(desc) or own.dims != desc.dims or own.dtype != desc.dtype:
+                return replace(self, **dict(tensors))  # type: ignore[type-var]  # a mixin of dataclasses
+        found: Formatted = altered(self, **tensors)
+        return found
 
 
 def every_tensor(desc: Description) -> Iterator[tuple[str, MemoryDesc]]:

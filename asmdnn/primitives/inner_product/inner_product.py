@@ -9,35 +9,26 @@ i is an input channel, or a channel at a position: src (n, c, [[d,] h,] w) goes 
 (n, o), bias (o,).  Every format may be "any".  n, o and sizes of i may be 0.  Names are oneDNN's (inner_product_*).
 """
 
-from collections.abc import Mapping
-from typing import TypeVar
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, weights, words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.core.backward import BackwardDesc
-from asmdnn.primitives.core.description import asked
+from asmdnn.primitives.core.description import WithFormats, asked
 from asmdnn.primitives.shapes.tensors import check_descs
-from asmdnn.records import dataclass, replace
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind
 
 MOST_DIMS = 5
 
-Description = TypeVar("Description", bound="_InnerProduct")
-
 
 @dataclass(frozen=True, slots=True)
-class _InnerProduct:
+class _InnerProduct(WithFormats):
     """What the three have in common: tensors as fields, of which those with a bias in their name may be None."""
 
     def tensors(self) -> dict[str, MemoryDesc]:
         """The descriptors by argument name; without the bias if there is none."""
         return asked(self)
-
-    def with_formats(self: Description, tensors: Mapping[str, MemoryDesc]) -> Description:
-        """The same with other formats of some tensors."""
-        return replace(self, **dict(tensors))
 
     def letters(self, name: str, tensor: MemoryDesc) -> str:
         """What the dims of a tensor are called where its format is printed."""

@@ -1,6 +1,6 @@
 """gemm as a primitive: c = alpha * a * b + beta * c, transposes being strides; and gemm on packed operands."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.dot import F32, f32_dot_level
@@ -11,6 +11,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.core.description import WithFormats
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matmul_tiles import check_tensors, plain
 from asmdnn.primitives.products.matrices import WeightsPanels, matrix_of, panel_columns, panels_of, panels_tag
@@ -26,7 +27,7 @@ BETAS = ("zero", "one", "any")
 
 
 @dataclass(frozen=True, slots=True)
-class Gemm:
+class Gemm(WithFormats):
     """c[m, n] = alpha * sum over k of a[m, k] * b[k, n] + beta * c[m, n]
 
     beta: "zero" (c is not read), "one", or "any".  Unless alpha is one (`unit_alpha`) and beta zero or one, a fourth
@@ -60,11 +61,6 @@ class Gemm:
     def tensors(self) -> dict[str, MemoryDesc]:
         scale = {"scale": MemoryDesc((2,), f32, "a")} if self.scaled else {}
         return {"a": self.a, "b": self.b, "c": self.c, **scale}
-
-    def with_formats(self, tensors: Mapping[str, MemoryDesc]) -> "Gemm":
-        """The same product with other formats of some tensors."""
-        every = {"a": self.a, "b": self.b, "c": self.c, **tensors}
-        return Gemm(every["a"], every["b"], every["c"], self.unit_alpha, self.beta)
 
     def __str__(self) -> str:
         alpha = "" if self.unit_alpha else "alpha * "

@@ -1,16 +1,15 @@
 """The description of a matrix product, validated at once."""
 
-from collections.abc import Mapping
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import matrices, words_of
+from asmdnn.primitives.core.description import WithFormats
 from asmdnn.primitives.shapes.tensors import check_descs
-from asmdnn.records import altered, dataclass, replace
+from asmdnn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class MatMul:
+class MatMul(WithFormats):
     """dst[.., m, n] = bias[.., m, n] + sum over k of src[.., m, k] * weights[.., k, n]
 
     2 to 12 dims, equally many of each tensor.  A batch dim (all but the last two) of src and of weights is dst's or 1,
@@ -36,15 +35,6 @@ class MatMul:
         """The descriptors by argument name; without "bias" if there is none."""
         every = {"src": self.src, "weights": self.weights, "bias": self.bias, "dst": self.dst}
         return {name: desc for name, desc in every.items() if desc is not None}
-
-    def with_formats(self, tensors: Mapping[str, MemoryDesc]) -> "MatMul":
-        """The same product with other formats of some tensors."""
-        for name, desc in tensors.items():
-            own = getattr(self, name)
-            if type(own) is not type(desc) or own is None or own.dims != desc.dims or own.dtype != desc.dtype:
-                return replace(self, **dict(tensors))
-        found: MatMul = altered(self, **tensors) if tensors else self  # which differs in what nothing checks
-        return found
 
     def letters(self, _: str, tensor: MemoryDesc) -> str:
         """What the dims of a tensor are called where its format is printed."""

@@ -33,28 +33,26 @@ LSTMs and GRUs also take weights of s8 and rows of u8, see qparams.py.
 Names are oneDNN's (vanilla_rnn_forward, lstm_forward, gru_forward, lbr_gru_forward), and so is the order of gates.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import ClassVar, get_args
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import words_of
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
+from asmdnn.primitives.core.description import WithFormats
 from asmdnn.primitives.recurrent.qparams import checked_data, checked_scales
 from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, letters_of, sizes_of
-from asmdnn.records import dataclass, replace
+from asmdnn.records import dataclass
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
 ACTIVATIONS: tuple[str, ...] = get_args(RNNActivation)
 NEEDED = ("src_layer", "weights_layer", "weights_iter", "dst_layer")
 DIRECTIONS: tuple[str, ...] = get_args(RNNDirection)
 
-Description = TypeVar("Description", bound="Recurrent")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrent:
+class Recurrent(WithFormats):
     """What all have in common; see the module.  GATES: G; BIAS_ROWS: of the bias; KEEPS_WIDTH: h' is made of h, so that
     SIC is DIC.  A state, workspace and all beside the first four may be absent."""
 
@@ -101,11 +99,6 @@ class Recurrent:
                 raise InvalidArguments(f"{name} must be a MemoryDesc, not {shown(value)}")
             found[name] = value
         return found
-
-    def with_formats(self: Description, tensors: Mapping[str, MemoryDesc]) -> Description:
-        """The same with other formats of some tensors."""
-        changed: dict[str, Any] = dict(tensors)
-        return replace(self, **changed)
 
     def letters(self, name: str, tensor: MemoryDesc) -> str:
         """What the dims of a tensor are called where its format is printed."""
