@@ -38,7 +38,7 @@ from asmdnn.types import DataType, s32
 
 NAME = "direct"
 MOST_FORMATS = 1024
-Parts = Callable[[Desc, ImageLayout, ImageLayout], list[ConvGeometry]]
+Parts = Callable[[Desc, ImageLayout, ImageLayout], list[ConvGeometry]]  # as planned_parts has them
 SCALED = {"src": {0: 0}, "weights": {0: 1}}  # the dims that dst has too: images and output channels
 SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of one group, the group
 
@@ -68,8 +68,10 @@ def planned_parts(
     has_sums: bool = False,
     level: Callable[[Types, Engine], Engine] = level_of,
 ) -> Plan:
-    """The plan of `parts` of dst, each a convolution of its own with some of the weights, the largest first.
+    """The plan of a convolution or a deconvolution whose dst is made of parts.  Raises Refused.
 
+    parts: of a description and the layouts of src and dst, the parts, largest first: each is a convolution that reads
+    some of the kernel's positions and writes some of dst's pixels.  A convolution is its only part.
     weights_of_images: every image has weights of its own, of the format in the plan's tensors, one after the other.
     has_sums: weights that are `any` get their sums after them, where starts are made of these.
     level: makes the engine that multiplies the types, or raises Refused for types that it does not offer.

@@ -1,7 +1,7 @@
 """Direct convolution between reorders, for formats that its kernels do not read: channels that lie far apart, plain
 weights.  Each implementation brings some of the tensors into the formats that direct convolution prefers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from asmdnn.errors import Unimplemented
@@ -86,20 +86,25 @@ def between_reorders(
         raise Refused("elements of dst overlap")
     check_zero_points(attr, given, starts=True)  # by the types that are passed, which may be widened inside
     wanted = {role: multiplied_format(role, desc, attr, engine) for role in roles}
-    inner = planned(desc.with_formats(wanted), attr, engine)
+    inner = planned(desc.with_formats(wanted), attr, engine)  # whose reasons say more than those of check_needed
+    check_needed(roles, given, inner.tensors)
     passed = {role: given[role] for role in roles if not given[role].is_any}
     if "src" in roles and given["src"].is_any:
         passed["src"] = of_type(inner.tensors["src"], given["src"].dtype)
-    if roles == ("src",) and given["src"].dtype == inner.tensors["src"].dtype:
-        raise Refused("src is multiplied as it is")
-    if "weights" in roles and not given["weights"].holds_elements:
-        raise Refused("weights are transformed already")
-    if "weights" in roles and passed.get("weights", inner.tensors["weights"]) == inner.tensors["weights"]:
-        raise Refused("weights need not be packed")
     reads = ("dst",) if attr.reads_dst() else ()
     level = inner.implementation.rpartition(":")[2]
     between = copies.between_reorders(inner, passed, engine.tuning, reads, isa=engine.isa)
     return replace(between, implementation=f"{name}:{level}")
+
+
+def check_needed(roles: tuple[str, ...], given: Mapping[str, MemoryDesc], inner: Mapping[str, MemoryDesc]) -> None:
+    """Raise Refused where another implementation takes these tensors as they are, or weights cannot be reordered."""
+    if roles == ("src",) and given["src"].dtype == inner["src"].dtype:
+        raise Refused("src is multiplied as it is")
+    if "weights" in roles and not given["weights"].holds_elements:
+        raise Refused("weights are transformed already")
+    if "weights" in roles and (given["weights"].is_any or given["weights"] == inner["weights"]):
+        raise Refused("weights need not be packed")
 
 
 def plans_between_reorders(
