@@ -18,6 +18,6 @@ def words(desc: AttentionForward, kind: str = "forward_inference") -> Words:
 
 
 KINDS = (
-    Kind(AttentionForward, (unpacked.plan, schedule.plan), words, any_batch=by_rows),
-    Kind(AttentionBackward, (backward.plan,), backward_words, any_batch=by_rows),
+    Kind(AttentionForward, (unpacked.plan, schedule.plan), words, any_batch_refusal=by_rows),
+    Kind(AttentionBackward, (backward.plan,), backward_words, any_batch_refusal=by_rows),
 )

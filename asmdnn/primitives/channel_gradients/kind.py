@@ -31,6 +31,6 @@ def prelu_words(desc: PReLUBackward) -> Words:
 
 KINDS = (
     Kind(BatchNormBackward, (plan_batch_norm,), norm_words),
-    Kind(GroupNormBackward, (plan_group_norm,), norm_words, any_batch=items_alone("diff_scale", "diff_shift")),
+    Kind(GroupNormBackward, (plan_group_norm,), norm_words, any_batch_refusal=items_alone("diff_scale", "diff_shift")),
     Kind(PReLUBackward, (plan_prelu,), prelu_words),
 )

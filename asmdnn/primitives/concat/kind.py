@@ -16,6 +16,6 @@ def pad_words(desc: Pad) -> Words:
 
 
 KINDS = (
-    Kind(Concat, (concat.plans,), concat_words, any_batch=by_rows),
-    Kind(Pad, (pad.plans,), pad_words, any_batch=by_rows),
+    Kind(Concat, (concat.plans,), concat_words, any_batch_refusal=by_rows),
+    Kind(Pad, (pad.plans,), pad_words, any_batch_refusal=by_rows),
 )

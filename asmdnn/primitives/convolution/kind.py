@@ -87,7 +87,7 @@ KINDS = (
         summed=("weights",),
         candidates=candidates,
         letters=ConvolutionForward.letters,
-        any_batch=of_products,
+        any_batch_refusal=of_products,
         rounds=True,
     ),
 )

@@ -41,7 +41,7 @@ KINDS = (
         words,
         transformed=("weights",),
         letters=LETTERS,
-        any_batch=of_f32("diff_dst", "weights"),
+        any_batch_refusal=of_f32("diff_dst", "weights"),
     ),
     Kind(
         DeconvolutionBackwardData,
@@ -49,7 +49,7 @@ KINDS = (
         words,
         transformed=("weights",),
         letters=LETTERS,
-        any_batch=of_f32("diff_dst", "weights"),
+        any_batch_refusal=of_f32("diff_dst", "weights"),
     ),
     Kind(ConvolutionBackwardWeights, listed(OF_CONVOLUTIONS), words, letters=LETTERS),
     Kind(DeconvolutionBackwardWeights, WEIGHTS, words, letters=LETTERS),

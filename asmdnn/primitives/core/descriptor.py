@@ -227,7 +227,7 @@ def check_request(
 
 def check_any_batch(desc: Description, attr: Attr) -> None:
     """Raise Unimplemented for deterministic="batch" where the kind has no plans for it."""
-    reason = kind_of(desc).any_batch(desc, attr) if attr.deterministic == BATCH else ""
+    reason = kind_of(desc).any_batch_refusal(desc, attr) if attr.deterministic == BATCH else ""
     if reason:
         raise Unimplemented(reason)
 

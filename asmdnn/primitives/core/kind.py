@@ -39,7 +39,7 @@ def no_letters(*_: object) -> str:
 
 
 Candidates = Callable[[Any, Attr, Engine], Iterator[tuple[str, Plan]]]
-AnyBatch = Callable[[Any, Attr], str]
+AnyBatchRefusal = Callable[[Any, Attr], str]
 Guard = Callable[[Any, Mapping[str, Memory]], None]
 Limits = Callable[[Any], Mapping[str, int]]
 
@@ -55,7 +55,8 @@ class Kind:
     memories of a call, before each: raises InvalidArguments for data that are refused, such as indices out of range.
     limits: of a description, if that is all that its guard refuses: integers of these tensors are from -limit to
     limit - 1.
-    any_batch: of a description and attributes, why there are no plans for deterministic="batch", "" if there are.
+    any_batch_refusal: of a description and attributes, why there are no plans for deterministic="batch"; "" if there
+    are.
     rounds: whether dst may be rounded at random.
     letters: of a description, a tensor's name and desc, the letters of its dims where its format is printed.
     """
@@ -67,7 +68,7 @@ class Kind:
     candidates: Candidates | None = None
     guard: Guard | None = None
     limits: Limits | None = None
-    any_batch: AnyBatch = refused
+    any_batch_refusal: AnyBatchRefusal = refused
     letters: Letters = no_letters
     summed: tuple[str, ...] = ()
     packed: tuple[str, ...] = ()

@@ -35,6 +35,6 @@ PLANNERS = (*listed(WAYS), of_numbers(parts_of, DIRECT))
 KINDS = (
     Kind(
         DeconvolutionForward, PLANNERS, words, candidates=candidates, letters=DeconvolutionForward.letters,
-        any_batch=of_products, rounds=True, transformed=("weights",),
+        any_batch_refusal=of_products, rounds=True, transformed=("weights",),
     ),
 )  # fmt: skip

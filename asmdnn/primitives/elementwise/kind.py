@@ -30,8 +30,8 @@ def _auxiliary(desc: EltwiseForward | EltwiseBackward) -> str:
 
 
 KINDS = (
-    Kind(EltwiseForward, (eltwise.plan_forward,), forward_words, any_batch=by_rows, rounds=True),
-    Kind(EltwiseBackward, (eltwise.plan_backward,), backward_words, any_batch=by_rows),
-    Kind(BinaryForward, (binary.plan,), binary_words, any_batch=by_rows, rounds=True),
-    Kind(PReLUForward, (prelu.plan,), prelu_words, any_batch=by_rows, rounds=True),
+    Kind(EltwiseForward, (eltwise.plan_forward,), forward_words, any_batch_refusal=by_rows, rounds=True),
+    Kind(EltwiseBackward, (eltwise.plan_backward,), backward_words, any_batch_refusal=by_rows),
+    Kind(BinaryForward, (binary.plan,), binary_words, any_batch_refusal=by_rows, rounds=True),
+    Kind(PReLUForward, (prelu.plan,), prelu_words, any_batch_refusal=by_rows, rounds=True),
 )

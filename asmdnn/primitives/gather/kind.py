@@ -11,4 +11,4 @@ def words(desc: Gather) -> Words:
     return Words("gather", f"axis:{desc.axis}", f"{dims_word(desc.src)}:{dims_word(desc.indices)}")
 
 
-KINDS = (Kind(Gather, (gather.plans,), words, any_batch=by_rows, guard=check_memories, limits=limits),)
+KINDS = (Kind(Gather, (gather.plans,), words, any_batch_refusal=by_rows, guard=check_memories, limits=limits),)

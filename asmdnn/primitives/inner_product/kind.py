@@ -45,15 +45,15 @@ FORWARD = (
 KINDS = (
     Kind(
         InnerProductForward, listed(FORWARD), forward_words, candidates=candidates_of(tiles.plan_forward),
-        letters=InnerProductForward.letters, summed=("weights",), transformed=("weights",), any_batch=of_products,
-        rounds=True,
+        letters=InnerProductForward.letters, summed=("weights",), transformed=("weights",), rounds=True,
+        any_batch_refusal=of_products,
     ),
     *(
         Kind(
             description, (planner,), words, candidates=candidates_of(planner), letters=description.letters,
-            any_batch=any_batch,
+            any_batch_refusal=any_batch_refusal,
         )
-        for description, planner, words, any_batch in (
+        for description, planner, words, any_batch_refusal in (
             (InnerProductBackwardData, tiles.plan_backward_data, backward_data_words, of_f32("diff_dst", "weights")),
             (InnerProductBackwardWeights, tiles.plan_backward_weights, backward_weights_words, refused),
         )

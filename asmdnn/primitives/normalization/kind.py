@@ -39,15 +39,17 @@ def lrn_words(desc: LRNForward | LRNBackward) -> Words:
     return Words("lrn", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
-def batch_norm_of_any_batch(desc: BatchNormForward, attr: Attr) -> str:
+def batch_norm_refusal(desc: BatchNormForward, attr: Attr) -> str:
     """Its own statistics are those of the batch."""
     return by_rows(desc, attr) if desc.use_global_stats else refused(desc, attr)
 
 
 KINDS = (
-    Kind(LayerNormForward, (layer_norm.plans,), layer_words, any_batch=by_rows, letters=LayerNormForward.letters),
-    Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words, any_batch=batch_norm_of_any_batch),
-    Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words, any_batch=by_rows),
-    Kind(LRNForward, (lrn.plans,), lrn_words, any_batch=by_rows),
-    Kind(LRNBackward, (lrn_backward.plans,), lrn_words, any_batch=by_rows),
+    Kind(
+        LayerNormForward, (layer_norm.plans,), layer_words, any_batch_refusal=by_rows, letters=LayerNormForward.letters
+    ),
+    Kind(BatchNormForward, (channel_norm.plan_batch_norm,), channel_words, any_batch_refusal=batch_norm_refusal),
+    Kind(GroupNormForward, (channel_norm.plan_group_norm,), channel_words, any_batch_refusal=by_rows),
+    Kind(LRNForward, (lrn.plans,), lrn_words, any_batch_refusal=by_rows),
+    Kind(LRNBackward, (lrn_backward.plans,), lrn_words, any_batch_refusal=by_rows),
 )

@@ -25,6 +25,6 @@ def adaptive_words(desc: AdaptivePooling) -> Words:
 
 
 KINDS = (
-    Kind(PoolingForward, (pooling.plans,), words, any_batch=by_rows),
-    Kind(AdaptivePooling, (pooling.plans,), adaptive_words, any_batch=by_rows),
+    Kind(PoolingForward, (pooling.plans,), words, any_batch_refusal=by_rows),
+    Kind(AdaptivePooling, (pooling.plans,), adaptive_words, any_batch_refusal=by_rows),
 )

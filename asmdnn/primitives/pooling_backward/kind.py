@@ -33,4 +33,4 @@ def words(desc: PoolingBackward) -> Words:
     return Words(forward.primitive, forward.auxiliary, forward.problem, desc.prop_kind.value)
 
 
-KINDS = (Kind(PoolingBackward, (plans,), words, any_batch=by_rows),)
+KINDS = (Kind(PoolingBackward, (plans,), words, any_batch_refusal=by_rows),)

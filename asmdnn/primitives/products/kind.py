@@ -61,7 +61,7 @@ KINDS = (
     Kind(
         MatMul, (*listed(MATMUL), weight_only, of_numbers), matmul_words, candidates=candidates_of(matmul_tiles.plan),
         letters=MatMul.letters, summed=("weights",), transformed=("weights",), packed=("weights",), rounds=True,
-        any_batch=of_products,
+        any_batch_refusal=of_products,
     ),
-    Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan), any_batch=of_f32("a", "b")),
+    Kind(Gemm, (gemm.plan,), gemm_words, candidates=candidates_of(gemm.plan), any_batch_refusal=of_f32("a", "b")),
 )  # fmt: skip

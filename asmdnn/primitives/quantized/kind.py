@@ -10,4 +10,4 @@ def words(desc: QuantizedMatMul) -> Words:
     return Words("matmul", f"group:{desc.group}", f"{dims_word(desc.src)}:{desc.src.dims[1]}x{desc.dst.dims[1]}")
 
 
-KINDS = (Kind(QuantizedMatMul, (schedule.plan, unpacked.plan), words, any_batch=by_rows),)
+KINDS = (Kind(QuantizedMatMul, (schedule.plan, unpacked.plan), words, any_batch_refusal=by_rows),)

@@ -42,7 +42,7 @@ def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
 
 KINDS = (
     *(
-        Kind(description, FORWARD, words, letters=description.letters, any_batch=of_sequences, summed=summed)
+        Kind(description, FORWARD, words, letters=description.letters, any_batch_refusal=of_sequences, summed=summed)
         for description, summed in (
             (VanillaRNNForward, ()),
             (LSTMForward, SUMMED),

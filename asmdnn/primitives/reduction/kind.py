@@ -19,7 +19,7 @@ def cumulative_words(desc: CumulativeSum) -> Words:
 
 
 KINDS = (
-    Kind(ReductionForward, (reduction.plans,), words, any_batch=by_rows),
-    Kind(CumulativeSum, (cumulative.plans,), cumulative_words, any_batch=by_rows),
-    Kind(CumulativeProduct, (cumulative.plans,), cumulative_words, any_batch=by_rows),
+    Kind(ReductionForward, (reduction.plans,), words, any_batch_refusal=by_rows),
+    Kind(CumulativeSum, (cumulative.plans,), cumulative_words, any_batch_refusal=by_rows),
+    Kind(CumulativeProduct, (cumulative.plans,), cumulative_words, any_batch_refusal=by_rows),
 )

@@ -14,6 +14,6 @@ def words(desc: Reorder) -> Words:
 PLANNERS, BOTH = (plan.plans, transformed.plan, packed.plan), ("src", "dst")
 KINDS = (
     Kind(
-        Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH, any_batch=by_rows, rounds=True
+        Reorder, PLANNERS, words, transformed=("dst",), summed=BOTH, packed=BOTH, any_batch_refusal=by_rows, rounds=True
     ),
 )  # fmt: skip

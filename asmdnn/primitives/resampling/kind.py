@@ -25,6 +25,6 @@ def backward_words(desc: ResamplingBackward) -> Words:
 
 
 KINDS = (
-    Kind(ResamplingForward, (resampling.plans,), words, any_batch=by_rows),
-    Kind(ResamplingBackward, (backward.plans,), backward_words, any_batch=by_rows),
+    Kind(ResamplingForward, (resampling.plans,), words, any_batch_refusal=by_rows),
+    Kind(ResamplingBackward, (backward.plans,), backward_words, any_batch_refusal=by_rows),
 )

@@ -19,6 +19,6 @@ def layer_words(desc: LayerNormBackward) -> Words:
 
 
 KINDS = (
-    Kind(SoftmaxBackward, (plan_softmax,), softmax_words, any_batch=by_rows),
-    Kind(LayerNormBackward, (plan_layer_norm,), layer_words, any_batch=items_alone("diff_scale", "diff_shift")),
+    Kind(SoftmaxBackward, (plan_softmax,), softmax_words, any_batch_refusal=by_rows),
+    Kind(LayerNormBackward, (plan_layer_norm,), layer_words, any_batch_refusal=items_alone("diff_scale", "diff_shift")),
 )

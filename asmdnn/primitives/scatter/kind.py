@@ -12,4 +12,4 @@ def words(desc: Scatter) -> Words:
     return Words("scatter", f"axis:{desc.axis} alg:{desc.alg}", problem)
 
 
-KINDS = (Kind(Scatter, (scatter.plans,), words, any_batch=by_rows, guard=check_memories, limits=limits),)
+KINDS = (Kind(Scatter, (scatter.plans,), words, any_batch_refusal=by_rows, guard=check_memories, limits=limits),)

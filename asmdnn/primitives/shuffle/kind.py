@@ -11,4 +11,4 @@ def words(desc: Shuffle) -> Words:
     return Words("shuffle", auxiliary, dims_word(desc.src), desc.prop_kind.value)
 
 
-KINDS = (Kind(Shuffle, (shuffle.plans,), words, any_batch=by_rows),)
+KINDS = (Kind(Shuffle, (shuffle.plans,), words, any_batch_refusal=by_rows),)

@@ -10,4 +10,4 @@ def words(desc: SoftmaxForward) -> Words:
     return Words("softmax", f"alg:softmax_{desc.alg} axis:{desc.axis}", dims_word(desc.src), desc.prop_kind.value)
 
 
-KINDS = (Kind(SoftmaxForward, (schedule.plans,), words, any_batch=by_rows),)
+KINDS = (Kind(SoftmaxForward, (schedule.plans,), words, any_batch_refusal=by_rows),)

@@ -12,4 +12,4 @@ def words(desc: SumForward) -> Words:
     return Words("sum", f"scales:{scales}", dims_word(desc.dst))
 
 
-KINDS = (Kind(SumForward, (sum.plan,), words, any_batch=by_rows),)
+KINDS = (Kind(SumForward, (sum.plan,), words, any_batch_refusal=by_rows),)

@@ -11,4 +11,4 @@ def words(desc: TopKForward) -> Words:
     return Words("topk", f"alg:{desc.alg} axis:{desc.axis} k:{desc.k}{flags}", dims_word(desc.src))
 
 
-KINDS = (Kind(TopKForward, (schedule.plans,), words, any_batch=by_rows),)
+KINDS = (Kind(TopKForward, (schedule.plans,), words, any_batch_refusal=by_rows),)

@@ -10,4 +10,4 @@ def words(desc: TreeEnsemble) -> Words:
     return Words("tree_ensemble", f"alg:{desc.aggregate} trees:{desc.trees}", f"{dims_word(desc.src)}:{desc.columns}")
 
 
-KINDS = (Kind(TreeEnsemble, (schedule.plans,), words, any_batch=by_rows),)
+KINDS = (Kind(TreeEnsemble, (schedule.plans,), words, any_batch_refusal=by_rows),)
