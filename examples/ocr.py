@@ -98,14 +98,14 @@ def detector_input(picture: Image.Image) -> Floats:
     """(1, 3, h, w), from -1 to 1."""
     scale = max(1.0, SHORT_SIDE / min(picture.size))
     wide, high = (max(STRIDE, round(side * scale / STRIDE) * STRIDE) for side in picture.size)
-    return normalised(picture.resize((wide, high), Image.Resampling.BICUBIC))[None]
+    return normalized(picture.resize((wide, high), Image.Resampling.BICUBIC))[None]
 
 
 def line_input(line: Image.Image, width: int) -> Floats:
     """(1, 3, 48, width), from -1 to 1: as wide as its height demands, or squeezed, and 0 after its end."""
     own = min(width, max(1, round(line.width * LINE_HEIGHT / line.height)))
     x = np.zeros((1, 3, LINE_HEIGHT, width), np.float32)
-    x[0, :, :, :own] = normalised(line.resize((own, LINE_HEIGHT), Image.Resampling.BICUBIC))
+    x[0, :, :, :own] = normalized(line.resize((own, LINE_HEIGHT), Image.Resampling.BICUBIC))
     return x
 
 
@@ -114,7 +114,7 @@ def recogniser_width(line: Image.Image) -> int:
     return -(-round(line.width * LINE_HEIGHT / line.height) // WIDTH_STEP) * WIDTH_STEP or WIDTH_STEP
 
 
-def normalised(picture: Image.Image) -> Floats:
+def normalized(picture: Image.Image) -> Floats:
     """(3, h, w), blue first, as the models were trained."""
     pixels = np.asarray(picture.convert("RGB"), np.float32)[:, :, ::-1]
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)) / np.float32(127.5) - np.float32(1)

@@ -63,7 +63,7 @@ def test_sums_of_bytes(kind: Any, dims: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(shifted, rows(x, np.int64) @ rows(w, np.int64).T + 3 * rows(w, np.int64).sum(1))
 
 
-def test_quantised_to_bytes() -> None:
+def test_quantized_to_bytes() -> None:
     """By output channels, with a bias and zero points on both sides; then the kept call, with other numbers."""
     x, w, b = integers(np.uint8, 9, 40), integers(np.int8, 17, 40), floats(17)
     out = np.zeros((9, 17), np.uint8)

@@ -84,7 +84,7 @@ def test_sums_of_bytes(kind: Any, axes: int) -> None:
     np.testing.assert_array_equal(shifted, sums(wide - 77, factors, padding=1))
 
 
-def test_quantised_to_bytes() -> None:
+def test_quantized_to_bytes() -> None:
     """By output channels, of groups too, with a bias, zero points on both sides, and a sum."""
     for groups in (1, 2, 8):
         x, w, b = integers(np.uint8, 1, 8, 6, 6), integers(np.int8, 16, 8 // groups, 3, 3), floats(16, kind=np.float32)

@@ -40,7 +40,7 @@ def test_sums_of_bytes(kind: Any) -> None:
     np.testing.assert_array_equal(shifted, (a.astype(np.int64) + 3) @ b.astype(np.int64))
 
 
-def test_quantised_to_bytes() -> None:
+def test_quantized_to_bytes() -> None:
     """By columns of b, with a bias, and zero points on both sides."""
     a, b, bias = integers(np.uint8, 9, 40), integers(np.int8, 40, 17), floats(17, kind=np.float32)
     columns = (2.0 ** RANDOM.integers(-9, -5, 17)).astype(np.float32)

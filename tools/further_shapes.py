@@ -40,7 +40,7 @@ def encoder(layers: int = 6, size: int = 384, heads: int = 12) -> dnn.Network:
     def linear(x: Any, inputs: int, outputs: int) -> Any:
         return x @ weights(inputs, outputs) + weights(outputs)
 
-    def normalised(x: Any) -> Any:
+    def normalized(x: Any) -> Any:
         return graph.apply("LayerNormalization", x, np.ones(size, np.float32), np.zeros(size, np.float32), axis=-1)
 
     for _ in range(layers):
@@ -48,8 +48,8 @@ def encoder(layers: int = 6, size: int = 384, heads: int = 12) -> dnn.Network:
         q, k, v = (graph.apply("Transpose", x, perm=(0, 2, 1, 3)) for x in parts)
         scores = q @ graph.apply("Transpose", k, perm=(0, 1, 3, 2)) / np.float32((size // heads) ** 0.5)
         mixed = graph.apply("Transpose", graph.apply("Softmax", scores, axis=-1) @ v, perm=(0, 2, 1, 3))
-        h = normalised(h + linear(graph.apply("Reshape", mixed, np.array((0, 0, size))), size, size))
-        h = normalised(h + linear(graph.apply("Gelu", linear(h, size, 4 * size)), 4 * size, size))
+        h = normalized(h + linear(graph.apply("Reshape", mixed, np.array((0, 0, size))), size, size))
+        h = normalized(h + linear(graph.apply("Gelu", linear(h, size, 4 * size)), 4 * size, size))
     return graph.compile(y=h, engine=dnn.Engine(threads=1))
 
 

@@ -12,7 +12,7 @@ from asmdnn.bench.timing import PAUSE_S, Times, interleaved
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words, number
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments, resembling
-from asmdnn.network.quantised.numbers import output_steps
+from asmdnn.network.quantized.numbers import output_steps
 from asmdnn.records import replace
 from asmdnn.runtime.other_work import OtherWork
 

@@ -19,7 +19,7 @@ from asmdnn.jit.image_file import is_pack
 from asmdnn.network.known import as_json, table_of, unknown_in, uses_of_unknown
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.reader import read_model
-from asmdnn.network.quantised.numbers import output_steps
+from asmdnn.network.quantized.numbers import output_steps
 from asmdnn.records import dataclass, field, replace
 from asmdnn.runtime.other_work import OtherWork
 

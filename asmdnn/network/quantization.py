@@ -15,7 +15,7 @@ from asmdnn.network.network import Network
 from asmdnn.network.of_model import network_of
 from asmdnn.network.onnx.reader import DOMAINS, read_model
 from asmdnn.network.onnx.writer import model_bytes
-from asmdnn.network.quantised.rewriting import KINDS, MOST, REDUCED, quantized
+from asmdnn.network.quantized.rewriting import KINDS, MOST, REDUCED, quantized
 from asmdnn.network.static_qdq.ranges import Calibration
 from asmdnn.network.static_quantization import Feeds, StaticModel, StaticQuantizer, worst_errors
 from asmdnn.primitives.core.engine import Engine, engine_or_default

@@ -6,9 +6,9 @@ import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.conversion import SMALL_INTEGERS
-from asmdnn.network.operators.quantisation import is_integer, spread
+from asmdnn.network.operators.quantization import is_integer, spread
 from asmdnn.network.passing import is_half
-from asmdnn.network.quantised.weights import QUANTIZE
+from asmdnn.network.quantized.weights import QUANTIZE
 from asmdnn.network.static import StaticGraph
 
 
@@ -21,13 +21,13 @@ def cut_off(graph: StaticGraph, nodes: Iterable[Node], known: Mapping[str, Array
 def share_of(graph: StaticGraph, node: Node, known: Mapping[str, Array]) -> float:
     """Of a node's result; 0 for nodes that make no integers of floats."""
     if node.op == QUANTIZE and not node.domain:
-        return quantised_share(graph, node, known)
+        return quantized_share(graph, node, known)
     if node.op == "Clip" and not node.domain:
         return held_share(graph, node, known)
     return 0.0
 
 
-def quantised_share(graph: StaticGraph, node: Node, known: Mapping[str, Array]) -> float:
+def quantized_share(graph: StaticGraph, node: Node, known: Mapping[str, Array]) -> float:
     dtype = graph.values[node.outputs[0]].dtype
     x, scale, zero = (known.get(name) if name != NOTHING else None for name in (*node.inputs, NOTHING)[:3])
     if x is None or scale is None or not x.size or not is_integer(dtype):

@@ -20,7 +20,7 @@ from asmdnn.network.fusion.group_norm import grouped_norms
 from asmdnn.network.fusion.integer_bias import biases_as_floats
 from asmdnn.network.fusion.integer_products import summed_as_floats
 from asmdnn.network.fusion.integers import floats_apart, integers_kept
-from asmdnn.network.fusion.layer_norm import layers_normalised
+from asmdnn.network.fusion.layer_norm import layers_normalized
 from asmdnn.network.fusion.maps import Group, groups_of, operands_of
 from asmdnn.network.fusion.no_ops import without_no_ops
 from asmdnn.network.fusion.numbers import as_numbers
@@ -50,7 +50,7 @@ from asmdnn.records import dataclass, replace
 
 REWRITES = (
     biases_as_floats, summed_as_floats, scales_apart, integers_kept, without_no_ops, casts_first, padded_within,
-    pooled_within, unfolded, untiled, taken, products, with_batches, recognised, layers_normalised, looked_up,
+    pooled_within, unfolded, untiled, taken, products, with_batches, recognised, layers_normalized, looked_up,
     as_numbers, grouped_norms, shuffled, attended, sunk,
 )  # fmt: skip
 MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters

@@ -19,7 +19,7 @@ from asmdnn.network.narrow.storage import AS_DECLARED, StorageTypes
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.passing import passed_type
-from asmdnn.network.quantised.numbers import quantization_of
+from asmdnn.network.quantized.numbers import quantization_of
 from asmdnn.network.static import StaticGraph
 from asmdnn.network.step_list import StepList
 from asmdnn.planning.refusal import Refused

@@ -14,8 +14,8 @@ from asmdnn.network.narrow.storage import StorageTypes
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.few_bits import largest_sums
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.numbers import quantization_of
-from asmdnn.network.quantised.weights import QUANTIZE
+from asmdnn.network.quantized.numbers import quantization_of
+from asmdnn.network.quantized.weights import QUANTIZE
 from asmdnn.network.saturation import cut_off
 from asmdnn.network.static import StaticGraph
 from asmdnn.records import dataclass, replace

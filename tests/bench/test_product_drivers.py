@@ -58,17 +58,17 @@ def test_a_case_prints_what_repeats_it(words: str) -> None:
 
 
 TYPES = "--dt=bf16,f16,bf16:bf16:f32,u8:s8:s32,s8:s8:f32,u8:s8:s8,s8:s8:bf16"
-QUANTISED = "--attr-zero-points=src:common:3+dst:common:-2 --attr-scales=,src:common:0.25+wei:per_oc+dst:common:4"
+QUANTIZED = "--attr-zero-points=src:common:3+dst:common:-2 --attr-scales=,src:common:0.25+wei:per_oc+dst:common:4"
 
 
 def test_types_are_right(capsys: pytest.CaptureFixture[str]) -> None:
     status, records = run(capsys, QUICK, "--matmul", TYPES, "--bia_dt=undef,f32", "--wtag=any,ab", "5x31:31x18")
     passed(records, 28)
-    status, records = run(capsys, QUICK, "--matmul", "--dt=u8:s8:u8", *QUANTISED.split(), "--bia_dt=s32", "5x31:31x18")
+    status, records = run(capsys, QUICK, "--matmul", "--dt=u8:s8:u8", *QUANTIZED.split(), "--bia_dt=s32", "5x31:31x18")
     passed(records, 2)
     status, records = run(capsys, QUICK, "--ip", "--dir=FWD_B,FWD_I", TYPES, "mb3ic16ih2oc18", "mb2ic7oc5")
     passed(records, 28)
-    status, records = run(capsys, QUICK, "--ip", "--dt=s8:s8:s8", *QUANTISED.split(), "--bia-dt=s8", "mb3ic16ih2oc18")
+    status, records = run(capsys, QUICK, "--ip", "--dt=s8:s8:s8", *QUANTIZED.split(), "--bia-dt=s8", "mb3ic16ih2oc18")
     passed(records, 2)
     assert status == 0
 

@@ -190,7 +190,7 @@ def test_a_model_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         models.file("magika", "model.onnx")
 
 
-def test_a_quantised_recogniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quantized_recogniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two lines in three precisions; the file answers as the network does."""
     needs("rapidocr-onnxruntime")
     needs("scikit-image")

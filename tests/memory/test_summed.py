@@ -42,7 +42,7 @@ def test_reorders_make_them_and_bring_elements_back(plain: dnn.MemoryDesc, level
     assert (dnn.reorder(found, source.desc, engine=engine).numpy() == values).all()
 
 
-def test_of_other_types_it_is_quantised_first() -> None:
+def test_of_other_types_it_is_quantized_first() -> None:
     values = np.random.default_rng(0).integers(-500, 500, (10, 21)).astype(np.float32)
     found = dnn.reorder(dnn.Memory.from_array(values), SummedDesc(PANELS))
     wanted = dnn.Memory.from_numpy(np.clip(values, -128, 127).astype(np.int8), SummedDesc(PANELS))

@@ -75,7 +75,7 @@ def torch_mlp(torch: Any, v: Symbols) -> Any:
     return torch.nn.functional.cross_entropy(h @ v["w2"] + v["b2"], v["t"])
 
 
-def normalised(g: dnn.Graph, x: Any, v: Symbols, at: str) -> Any:
+def normalized(g: dnn.Graph, x: Any, v: Symbols, at: str) -> Any:
     """By the statistics of the batch; the running ones are not kept."""
     (size,) = g.parameters[f"{at}.scale"]
     y, *_ = g.apply(
@@ -85,38 +85,38 @@ def normalised(g: dnn.Graph, x: Any, v: Symbols, at: str) -> Any:
     return y
 
 
-def torch_normalised(torch: Any, x: Any, v: Symbols, at: str) -> Any:
+def torch_normalized(torch: Any, x: Any, v: Symbols, at: str) -> Any:
     return torch.nn.functional.batch_norm(x, None, None, v[f"{at}.scale"], v[f"{at}.shift"], training=True)
 
 
 def cnn(g: dnn.Graph, v: Symbols) -> Any:
-    h = g.apply("Relu", normalised(g, g.apply("Conv", v["x"], v["a"], pads=(1, 1, 1, 1)), v, "n"))
+    h = g.apply("Relu", normalized(g, g.apply("Conv", v["x"], v["a"], pads=(1, 1, 1, 1)), v, "n"))
     h = g.apply("MaxPool", h, kernel_shape=(2, 2), strides=(2, 2))
-    h = g.apply("Relu", normalised(g, g.apply("Conv", h, v["b"], strides=(2, 2), pads=(1, 1, 1, 1)), v, "m"))
+    h = g.apply("Relu", normalized(g, g.apply("Conv", h, v["b"], strides=(2, 2), pads=(1, 1, 1, 1)), v, "m"))
     return classified(g, g.apply("Flatten", g.apply("GlobalAveragePool", h)) @ v["head"], v)
 
 
 def torch_cnn(torch: Any, v: Symbols) -> Any:
     f = torch.nn.functional
-    h = torch.relu(torch_normalised(torch, f.conv2d(v["x"], v["a"], padding=1), v, "n"))
+    h = torch.relu(torch_normalized(torch, f.conv2d(v["x"], v["a"], padding=1), v, "n"))
     h = f.max_pool2d(h, 2)
-    h = torch.relu(torch_normalised(torch, f.conv2d(h, v["b"], stride=2, padding=1), v, "m"))
+    h = torch.relu(torch_normalized(torch, f.conv2d(h, v["b"], stride=2, padding=1), v, "m"))
     return f.cross_entropy(h.mean((2, 3)) @ v["head"], v["t"])
 
 
 def mobilenet(g: dnn.Graph, v: Symbols) -> Any:
     """An inverted residual: points, a depthwise convolution, points, and the sum."""
-    h = g.apply("Clip", normalised(g, g.apply("Conv", v["x"], v["expand"]), v, "n"), 0.0, 6.0)
-    h = g.apply("Clip", normalised(g, g.apply("Conv", h, v["deep"], group=24, pads=(1, 1, 1, 1)), v, "m"), 0.0, 6.0)
-    h = v["x"] + normalised(g, g.apply("Conv", h, v["project"]), v, "o")
+    h = g.apply("Clip", normalized(g, g.apply("Conv", v["x"], v["expand"]), v, "n"), 0.0, 6.0)
+    h = g.apply("Clip", normalized(g, g.apply("Conv", h, v["deep"], group=24, pads=(1, 1, 1, 1)), v, "m"), 0.0, 6.0)
+    h = v["x"] + normalized(g, g.apply("Conv", h, v["project"]), v, "o")
     return classified(g, g.apply("Flatten", g.apply("GlobalAveragePool", h)) @ v["head"], v)
 
 
 def torch_mobilenet(torch: Any, v: Symbols) -> Any:
     f = torch.nn.functional
-    h = torch_normalised(torch, f.conv2d(v["x"], v["expand"]), v, "n").clamp(0, 6)
-    h = torch_normalised(torch, f.conv2d(h, v["deep"], groups=24, padding=1), v, "m").clamp(0, 6)
-    h = v["x"] + torch_normalised(torch, f.conv2d(h, v["project"]), v, "o")
+    h = torch_normalized(torch, f.conv2d(v["x"], v["expand"]), v, "n").clamp(0, 6)
+    h = torch_normalized(torch, f.conv2d(h, v["deep"], groups=24, padding=1), v, "m").clamp(0, 6)
+    h = v["x"] + torch_normalized(torch, f.conv2d(h, v["project"]), v, "o")
     return f.cross_entropy(h.mean((2, 3)) @ v["head"], v["t"])
 
 

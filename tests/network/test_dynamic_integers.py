@@ -8,8 +8,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine
-from tests.network.random_quantised import SEVEN_BITS
-from tests.network.test_quantised_files import MICROSOFT, File
+from tests.network.random_quantized import SEVEN_BITS
+from tests.network.test_quantized_files import MICROSOFT, File
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
@@ -31,7 +31,7 @@ def weights(f: File, *dims: int, dtype: type = np.int8) -> str:
     return f.constant(f.random.integers(*limits, dims).astype(dtype))
 
 
-def requantised(f: File, sums: str, scale: str, scales: Any) -> str:
+def requantized(f: File, sums: str, scale: str, scales: Any) -> str:
     floats = f.node("Cast", sums, to=FLOAT)
     return f.node("Mul", floats, f.node("Mul", scale, f.constant(np.asarray(scales, np.float32))))
 
@@ -41,13 +41,13 @@ def products(dtype: type, zero: Any) -> File:
     f = File()
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
     w, zeros = weights(f, 24, 32, dtype=dtype), f.constant(np.asarray(zero, dtype))
-    one = requantised(f, f.node("MatMulInteger", x, w, point, zeros), scale, 0.01)
+    one = requantized(f, f.node("MatMulInteger", x, w, point, zeros), scale, 0.01)
     scales = f.random.random(32) * 0.01
-    other = requantised(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, scales)
+    other = requantized(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, scales)
     bias = f.constant(f.random.standard_normal(32).astype(np.float32))
     inner = f.node("Add", f.node("Relu", f.node("Add", one, bias)), other)
     y, scale, point = made(f, "DynamicQuantizeLinear", 3, inner)
-    requantised(f, f.node("MatMulInteger", y, weights(f, 32, 7), point), scale, 0.01)
+    requantized(f, f.node("MatMulInteger", y, weights(f, 32, 7), point), scale, 0.01)
     return f
 
 
@@ -56,10 +56,10 @@ def windows(dtype: type, zero: int) -> File:
     f = File()
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
     w, zeros = weights(f, 16, 3, 3, 3, dtype=dtype), f.zero(zero, dtype)
-    one = requantised(f, f.node("ConvInteger", x, w, point, zeros, pads=[1] * 4, kernel_shape=[3, 3]), scale, 0.01)
+    one = requantized(f, f.node("ConvInteger", x, w, point, zeros, pads=[1] * 4, kernel_shape=[3, 3]), scale, 0.01)
     y, scale, point = made(f, "DynamicQuantizeLinear", 3, f.node("Relu", one))
     w = weights(f, 16, 8, 3, 3, dtype=dtype)
-    requantised(f, f.node("ConvInteger", y, w, point, zeros, group=2, strides=[2, 2]), scale, 0.01)
+    requantized(f, f.node("ConvInteger", y, w, point, zeros, group=2, strides=[2, 2]), scale, 0.01)
     return f
 
 
@@ -109,7 +109,7 @@ def biased(op: str) -> File:
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, y)
     w = weights(f, 8, 16, 1, 1) if is_conv else weights(f, 16, 8)
     known = f.constant(f.random.integers(-5000, 5000, (8, 1, 1) if is_conv else (8,)).astype(np.int32))
-    requantised(f, f.node("Add", known, f.node(op, x, w, point)), scale, 0.01)
+    requantized(f, f.node("Add", known, f.node(op, x, w, point)), scale, 0.01)
     return f
 
 
@@ -128,7 +128,7 @@ def test_products_of_rows_between_reshapes_take_what_is_behind() -> None:
     """As onnxruntime's quantiser leaves a product with a bias: the residual sum has the axes of the operand."""
     f = File()
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, f.node("Reshape", "x", f.constant(np.array((10, 24)))))
-    rows = requantised(f, f.node("MatMulInteger", x, weights(f, 24, 24), point), scale, 0.01)
+    rows = requantized(f, f.node("MatMulInteger", x, weights(f, 24, 24), point), scale, 0.01)
     bias = f.constant(f.random.standard_normal(24).astype(np.float32))
     whole = f.node("Reshape", f.node("Add", bias, rows), f.constant(np.array((2, 5, 24))))
     f.node("Add", whole, "x")
@@ -143,7 +143,7 @@ def test_products_of_integers_store_what_attention_multiplies_in_bf16() -> None:
     x, scale, point = made(f, "DynamicQuantizeLinear", 3, "x")
     heads = []
     for perm in ((0, 2, 1, 3), (0, 2, 3, 1), (0, 2, 1, 3)):
-        floats = requantised(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, 0.01)
+        floats = requantized(f, f.node("MatMulInteger", x, weights(f, 24, 32), point), scale, 0.01)
         cut = f.node("Reshape", floats, f.constant(np.array((2, 5, 2, 16))))
         heads.append(f.node("Transpose", cut, perm=perm))
     scores = f.node("Softmax", f.node("Mul", f.node("MatMul", *heads[:2]), f.constant(np.float32(0.01))), axis=-1)
@@ -173,7 +173,7 @@ def test_convolutions_are_those_of_onnxruntime(dtype: type, zero: int, count: in
 
 
 @pytest.mark.isa("avx2")
-def test_quantised_operand_of_nothing_but_zeros() -> None:
+def test_quantized_operand_of_nothing_but_zeros() -> None:
     f = File()
     f.node("Identity", made(f, "DynamicQuantizeLinear", 3, "x")[0])
     y, scale, zero = (f.nodes[0].output[i] for i in range(3))
@@ -188,7 +188,7 @@ def test_quantised_operand_of_nothing_but_zeros() -> None:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_products_that_quantise_their_operand(has_bias: bool) -> None:
+def test_products_that_quantize_their_operand(has_bias: bool) -> None:
     f = File()
     bias = f.constant(f.random.standard_normal(16).astype(np.float32)) if has_bias else ""
     f.node("DynamicQuantizeMatMul", "x", weights(f, 24, 16), f.scale(0.01), "", bias, domain=MICROSOFT)
@@ -230,7 +230,7 @@ LSTMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("isa", [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in LEVELS])
 @pytest.mark.parametrize("kind", LSTMS)
-def test_lstm_of_quantised_weights(kind: str, isa: str) -> None:
+def test_lstm_of_quantized_weights(kind: str, isa: str) -> None:
     """x and h are rounded as onnxruntime rounds them, and sums are exact."""
     f, words = File(), dict(LSTMS[kind])
     if "r_zero" in words:

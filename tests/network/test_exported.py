@@ -48,7 +48,7 @@ def test_of_the_other_level_plans_are_proved(name: str) -> None:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("name", ["bert", "gpt", "unet", "yolo"])
-def test_files_that_onnxruntime_has_optimised(name: str, tmp_path: Path) -> None:
+def test_files_that_onnxruntime_has_optimized(name: str, tmp_path: Path) -> None:
     """Its fused operators become the primitives that the model as it was exported becomes."""
     data, options = GRAPHS[name](), onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED

@@ -9,7 +9,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine
-from tests.network.test_quantised_files import MICROSOFT, File
+from tests.network.test_quantized_files import MICROSOFT, File
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")

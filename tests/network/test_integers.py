@@ -17,7 +17,7 @@ STEP = 0.0303177  # of the networks' results
 UNEQUAL = 3  # of a primitive's some hundred results: f32 after the sums rounds otherwise than f64 now and then
 
 
-class Quantised:
+class Quantized:
     """A graph in the making whose values are floats of integers."""
 
     def __init__(self, dtype: type = np.uint8, zero: int = 0) -> None:
@@ -47,7 +47,7 @@ class Quantised:
 
 def residual(dtype: type, zero: int) -> tuple[dnn.Graph, Any]:
     """Convolutions, a residual sum with relu, pooling, concat of two scales, and a product."""
-    q = Quantised(dtype, zero)
+    q = Quantized(dtype, zero)
     x = q.pair(q.graph.input("x", (2, 3, 12, 12)), 0.0301173, 0 if dtype == np.int8 else 120)
     stem = q.pair(q.graph.apply("Relu", q.conv(x, 3, 16, 3, strides=(2, 2))), 0.0512771)
     inner = q.pair(q.graph.apply("Clip", q.conv(stem, 16, 24, 1), np.float32(0), np.float32(6)), 0.0298311)
@@ -92,7 +92,7 @@ def test_convolutions_are_of_integers(dtype: type, zero: int, isa: str) -> None:
 
 def bottleneck(zero: int) -> tuple[dnn.Graph, Any]:
     """A 3x3 convolution of many channels and a depthwise one, of integers around `zero`."""
-    q = Quantised()
+    q = Quantized()
     x = q.pair(q.graph.input("x", (1, 64, 14, 14)), 0.02, zero)
     x = q.pair(q.graph.apply("Relu", q.conv(x, 64, 64, 3)), 0.3, zero)
     return q.graph, q.pair(q.conv(x, 1, 64, 3, group=64), STEP * 10, 128)
@@ -121,17 +121,17 @@ def test_bytes_that_are_multiplied_as_words_become_f32_where_that_is_faster(
         check_values(net, {"x": RANDOM.standard_normal((1, 64, 14, 14)).astype(np.float32)}, steps=20)
 
 
-def product(q: Quantised, weights: Any) -> Any:
+def product(q: Quantized, weights: Any) -> Any:
     x = q.pair(q.graph.input("x", (2, 5, 24)), 0.02, 11)
     return q.pair(q.graph.apply("MatMul", x, weights), STEP, 90)
 
 
-def unsigned(q: Quantised, zero: int) -> Any:
+def unsigned(q: Quantized, zero: int) -> Any:
     integers = RANDOM.integers(0, 256, (24, 9)).astype(np.uint8)
     return q.graph.apply("DequantizeLinear", integers, np.float32(0.01), np.array(zero, np.uint8))
 
 
-PRODUCTS: dict[str, tuple[Callable[[Quantised], Any], list[str]]] = {
+PRODUCTS: dict[str, tuple[Callable[[Quantized], Any], list[str]]] = {
     "a scale for each column": (lambda q: q.weights(24, 9, axis=1, scales=9), ["u8"]),
     "one scale": (lambda q: q.weights(24, 9), ["u8"]),
     "unsigned around 128": (lambda q: unsigned(q, 128), ["u8"]),
@@ -144,7 +144,7 @@ PRODUCTS: dict[str, tuple[Callable[[Quantised], Any], list[str]]] = {
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_are_of_integers_where_weights_allow_it(name: str) -> None:
     make, read = PRODUCTS[name]
-    q = Quantised()
+    q = Quantized()
     net = q.graph.compile(y=product(q, make(q)), engine=engine())
     check_values(net, {"x": RANDOM.standard_normal((2, 5, 24)).astype(np.float32)})
     assert sources(net, "MatMul") == read
@@ -154,7 +154,7 @@ def test_products_are_of_integers_where_weights_allow_it(name: str) -> None:
 @pytest.mark.parametrize(("dtype", "wanted"), [(np.int8, "s8"), (np.uint8, "f32")])
 def test_products_of_two_tensors(dtype: type, wanted: str) -> None:
     """Of integers if the second one is signed."""
-    q = Quantised(dtype)
+    q = Quantized(dtype)
     a, b = (q.pair(q.graph.input(name, dims), 0.03, 0) for name, dims in (("a", (3, 5, 24)), ("b", (3, 24, 9))))
     net = q.graph.compile(y=q.pair(q.graph.apply("MatMul", a, b), STEP, 0), engine=engine())
     check_values(net, {name: RANDOM.standard_normal(dims).astype(np.float32) for name, (dims, _) in net.inputs.items()})
@@ -164,7 +164,7 @@ def test_products_of_two_tensors(dtype: type, wanted: str) -> None:
 @pytest.mark.isa("avx2")
 def test_elementwise_operators_between_integers() -> None:
     """Sums, products, functions, and a tensor of floats, as one pass."""
-    q = Quantised()
+    q = Quantized()
     a, b = (q.pair(q.graph.input(name, (2, 3, 4, 5)), 0.03, 128) for name in "ab")
     c = q.graph.input("c", (1, 3, 1, 1))
     swish = q.graph.apply("Mul", a, q.pair(q.graph.apply("Sigmoid", a), 1 / 256, 0))
@@ -176,7 +176,7 @@ def test_elementwise_operators_between_integers() -> None:
 @pytest.mark.isa("avx2")
 def test_rounding_is_that_of_quantize_linear() -> None:
     """Halves to even before the zero point is added, saturated; and integers come and go as they are."""
-    q = Quantised()
+    q = Quantized()
     x = q.graph.input("x", (1, 4, 2, 4))
     point = np.array(3, np.uint8)
     net = q.graph.compile(y=q.graph.apply("QuantizeLinear", x, np.float32(0.5), point), engine=engine())
@@ -195,7 +195,7 @@ def test_rounding_is_that_of_quantize_linear() -> None:
 
 
 def test_a_share_of_saturated_results_is_said() -> None:
-    q = Quantised()
+    q = Quantized()
     net = q.graph.compile(y=q.pair(q.graph.input("x", (1, 64)), 0.001), engine=engine())
     assert "50.00% saturated" in str(net.verify({"x": np.tile([1.0, 0.1], (1, 32)).astype(np.float32)})[0])
 
@@ -223,7 +223,7 @@ def test_sums_of_scaled_values_are_simplified() -> None:
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 def test_bytes_of_a_caller(dtype: type, tmp_path: Path) -> None:
     """Any layout, from a pack as well, and bound: kernels read bytes where they lie."""
-    q = Quantised(dtype)
+    q = Quantized(dtype)
     x = q.graph.input("x", (3, 64), dtype)
     y = q.graph.apply("DequantizeLinear", x, np.float32(0.5), np.array(3, dtype))
     net = q.graph.compile(y=y, engine=engine())

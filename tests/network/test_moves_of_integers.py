@@ -61,7 +61,7 @@ def test_enlarging_between_elements_computes_in_f32() -> None:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("op", MOVES)
-def test_static_quantisation_keeps_moves_in_bytes(op: str) -> None:
+def test_static_quantization_keeps_moves_in_bytes(op: str) -> None:
     """Between convolutions, with the numbers of the operand."""
     g = dnn.Graph()
     x = g.apply("Relu", g.apply("Conv", g.input("x", (2, 3, 6, 4)), random(8, 3, 1, 1), name="first"))

@@ -12,7 +12,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.network.graph import TensorType
 from asmdnn.network.onnx.reader import read_model
 from asmdnn.network.onnx.writer import model_bytes
-from asmdnn.network.quantised.rewriting import symmetric
+from asmdnn.network.quantized.rewriting import symmetric
 from tests.network import wire
 from tests.network.nets import engine
 from tests.support.drawing import RANDOM
@@ -55,7 +55,7 @@ WORST = {"dynamic": 0.1, "weights": 0.05}  # of the largest value: two to four p
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("method", METHODS)
-def test_a_file_is_quantised_and_near_f32(method: str) -> None:
+def test_a_file_is_quantized_and_near_f32(method: str) -> None:
     given, data = feeds(), file()
     made = dnn.quantize(data, given, method, engine=engine())
     assert made.nodes == NODES[method]

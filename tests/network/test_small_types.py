@@ -121,7 +121,7 @@ def constant(g: dnn.Graph, values: Any, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", [*FLOATS.values(), "float4_e2m1fn"])
-def test_quantisation_to_floats(name: str) -> None:
+def test_quantization_to_floats(name: str) -> None:
     """The nearest numbers, saturated, by scales along an axis; and floats of them, of constants without a node."""
     scales, g = np.array([0.5, 0.03, 4], np.float32), dnn.Graph()
     x = np.random.default_rng(1).standard_normal((5, 3)).astype(np.float32) * 40

@@ -32,7 +32,7 @@ def shifted(g: dnn.Graph, x: Any) -> Any:
     return g.map(lambda x: x.builder.op("shl", x, immediate=1), x)
 
 
-def normalised(g: dnn.Graph, x: Any) -> Any:
+def normalized(g: dnn.Graph, x: Any) -> Any:
     ones, zeros = np.ones(3, np.float32), np.zeros(3, np.float32)
     return g.apply("BatchNormalization", x, ones, zeros, zeros, ones, results=3, training_mode=1)[0]
 
@@ -46,7 +46,7 @@ def same(g: dnn.Graph, x: Any) -> Any:
     [
         (lambda: step_of(largest), "does not depend on 'w', or by integers alone"),
         (lambda: step_of(shifted), "'.*' has no gradient: shl has no derivative"),
-        (lambda: step_of(normalised, (1, 4)), r"channels of one value each, of dims \(1, 3\): give it a larger batch"),
+        (lambda: step_of(normalized, (1, 4)), r"channels of one value each, of dims \(1, 3\): give it a larger batch"),
         (lambda: step_of(same, ("n", 4)), "input x is float32 nx4: say its dims"),
         (lambda: step_of(same, lr=lambda step: np.nan), "lr of step 1 must be a finite number from 0 on, not nan"),
     ],
@@ -122,8 +122,8 @@ def test_a_bound_step_takes_an_ignored_label() -> None:
     assert step.steps == 1
 
 
-def test_a_batch_of_two_is_normalised() -> None:
-    assert np.isfinite(step_of(normalised)(x=ONES))
+def test_a_batch_of_two_is_normalized() -> None:
+    assert np.isfinite(step_of(normalized)(x=ONES))
 
 
 def test_one_graph_trained_twice() -> None:

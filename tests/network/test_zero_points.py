@@ -7,8 +7,8 @@ import pytest
 
 import asmdnn as dnn
 from tests.network.nets import engine
-from tests.network.random_quantised import MICROSOFT
-from tests.network.test_quantised_files import File, answer_of, compared, onnx
+from tests.network.random_quantized import MICROSOFT
+from tests.network.test_quantized_files import File, answer_of, compared, onnx
 
 FLOATS = onnx.TensorProto.FLOAT
 MIDDLE = {np.uint8: 128, np.int8: 0}

@@ -118,7 +118,7 @@ def test_extreme_bytes(level: str, src: dnn.DataType, extreme: tuple[int, int]) 
 @OF_BYTES
 @pytest.mark.parametrize("dst", [dnn.u8, dnn.s8, dnn.s32], ids=str)
 @pytest.mark.parametrize("src", [dnn.u8, dnn.s8], ids=str)
-def test_requantisation(level: str, src: dnn.DataType, dst: dnn.DataType) -> None:
+def test_requantization(level: str, src: dnn.DataType, dst: dnn.DataType) -> None:
     """By scales that are powers of two, so that f32 is exact: halves go to the even neighbour, all else saturates."""
     scales, points = {"src": 0, "weights": 1, "dst": 0}, {"src": 0, "dst": 0}
     attr = dnn.Attr([dnn.Sum(0.5, 2.0)], scales=scales, zero_points=points)

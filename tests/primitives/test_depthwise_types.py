@@ -90,7 +90,7 @@ def test_every_tail_of_channels(level: str, channels: int) -> None:
 @SOURCES
 @OF_BYTES
 @pytest.mark.parametrize("dst", [dnn.u8, dnn.s8, dnn.s32], ids=str)
-def test_requantisation(level: str, src: dnn.DataType, dst: dnn.DataType) -> None:
+def test_requantization(level: str, src: dnn.DataType, dst: dnn.DataType) -> None:
     """By powers of two, so that f32 is exact; relu in front of what saturates at 0 anyway."""
     scales, points = {"src": 0, "weights": 3, "dst": 0}, {"src": 0, "dst": 0}
     attr = dnn.Attr([dnn.Sum(0.5, 2.0), dnn.Eltwise("relu")], scales=scales, zero_points=points)

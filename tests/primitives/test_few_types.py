@@ -63,7 +63,7 @@ def test_sums_of_bytes_are_exact_on_every_cpu(level: str, src: dnn.DataType) -> 
 @SOURCES
 @OF_BYTES
 @pytest.mark.parametrize("dst", [dnn.u8, dnn.s8, dnn.s32], ids=str)
-def test_requantisation(level: str, src: dnn.DataType, dst: dnn.DataType) -> None:
+def test_requantization(level: str, src: dnn.DataType, dst: dnn.DataType) -> None:
     """By powers of two, so that f32 is exact; the bias is of integers."""
     scales = {"src": 0, "weights": 1, "dst": 0}
     attr = dnn.Attr([dnn.Sum(0.5), dnn.Eltwise("relu")], scales=scales, zero_points={"dst": 0})

@@ -122,7 +122,7 @@ def by_channels(r: CountedReading) -> int | None:
     return r.only if r.only != 1 else None
 
 
-def quantised(r: CountedReading) -> int | None:
+def quantized(r: CountedReading) -> int | None:
     """By one scale, or by some along another axis."""
     if r.node.get("block_size", 0):
         return None
@@ -161,8 +161,8 @@ RULES: Mapping[str, Rule] = {
     "Split": beside(0), "Softmax": softmax, "LogSoftmax": softmax, "Hardmax": softmax, "LpNormalization": beside(-1),
     "LayerNormalization": in_front_of(-1), "RMSNormalization": in_front_of(-1), "BatchNormalization": by_channels,
     "ArgMax": without_axis, "ArgMin": without_axis, "TopK": beside(-1), "CumSum": summed_along,
-    "CumProd": summed_along, "MatMul": multiplied, "Gemm": general_product, "QuantizeLinear": quantised,
-    "DequantizeLinear": quantised, "RoiAlign": regions, "Trilu": beside_nothing, "Dropout": element_wise,
+    "CumProd": summed_along, "MatMul": multiplied, "Gemm": general_product, "QuantizeLinear": quantized,
+    "DequantizeLinear": quantized, "RoiAlign": regions, "Trilu": beside_nothing, "Dropout": element_wise,
 }  # fmt: skip
 INDICES: Mapping[str, Sequence[int]] = {  # operands that go by zeros behind the places that count, so that they fit
     "Gather": (1,), "GatherElements": (1,), "GatherND": (1,), "RoiAlign": (1, 2),

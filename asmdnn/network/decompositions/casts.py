@@ -6,7 +6,7 @@ from asmdnn.network.decompositions.words import F32, Decomposer
 from asmdnn.network.element_types import CODES
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Shape, normal
-from asmdnn.network.operators.quantisation import RESULTS, check_parameters, target_of
+from asmdnn.network.operators.quantization import RESULTS, check_parameters, target_of
 from asmdnn.network.passing import is_half
 
 

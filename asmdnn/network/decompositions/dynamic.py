@@ -13,7 +13,7 @@ import numpy as np
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.mapped import MAP
-from asmdnn.network.quantised.weights import QUANTIZE
+from asmdnn.network.quantized.weights import QUANTIZE
 from asmdnn.primitives.attributes.functions import maximum, minimum, where
 
 Names = tuple[str, ...]

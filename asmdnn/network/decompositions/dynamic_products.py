@@ -11,7 +11,7 @@ from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import ATTRIBUTES
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.operators.quantisation import check_scale
+from asmdnn.network.operators.quantization import check_scale
 from asmdnn.network.operators.recurrent import missing_kernel, of_floats
 
 Names = tuple[str, ...]

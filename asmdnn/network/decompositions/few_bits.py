@@ -13,7 +13,7 @@ from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import INT, needed
 from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.weights import DEQUANTIZE
+from asmdnn.network.quantized.weights import DEQUANTIZE
 from asmdnn.primitives.quantized.description import LEAST_GROUP, MOST_GROUP
 from asmdnn.primitives.quantized.octets import NIBBLE_BITS, in_octets
 

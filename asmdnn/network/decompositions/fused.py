@@ -94,7 +94,7 @@ def bias_add(w: Decomposer, node: Node, x: str, bias: str, skip: str) -> tuple[s
 
 def simplified_norm(w: Decomposer, node: Node, x: str, scale: str) -> tuple[str, ...]:
     how = {"axis": node.get("axis", -1), "epsilon": node.get("epsilon", 1e-5)}
-    return normalised(w, "RMSNormalization", x, (scale,), any(node.outputs[1:]), how)
+    return normalized(w, "RMSNormalization", x, (scale,), any(node.outputs[1:]), how)
 
 
 def skip_norm(w: Decomposer, node: Node, x: str, skip: str, scale: str, shift: str, bias: str) -> tuple[str, ...]:
@@ -115,11 +115,11 @@ def with_moments(w: Decomposer, x: str, scales: tuple[str, ...], asked: bool, ho
 def skip_simplified_norm(w: Decomposer, node: Node, x: str, skip: str, scale: str, bias: str) -> tuple[str, ...]:
     total = plus(w, w.add(x, skip), bias)
     how = {"axis": -1, "epsilon": node.get("epsilon", 1e-12)}
-    y, inverse = (*normalised(w, "RMSNormalization", total, (scale,), any(node.outputs[1:3]), how), NOTHING)[:2]
+    y, inverse = (*normalized(w, "RMSNormalization", total, (scale,), any(node.outputs[1:3]), how), NOTHING)[:2]
     return y, NOTHING, inverse, total
 
 
-def normalised(
+def normalized(
     w: Decomposer, op: str, x: str, scales: tuple[str, ...], asked: bool, how: dict[str, Any]
 ) -> tuple[str, ...]:
     """(y, 1 / root of the mean square), the latter if it is asked for."""

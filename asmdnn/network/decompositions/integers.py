@@ -17,7 +17,7 @@ from asmdnn.network.decompositions.words import OPSET, Decomposer
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.attributes import AXIS, INT, POOLING, WINDOW, Attributes, needed
 from asmdnn.network.operators.attributes import FLOAT as NUMBER
-from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
+from asmdnn.network.quantized.weights import DEQUANTIZE, QUANTIZE
 
 Names = tuple[str, ...]
 

@@ -7,7 +7,7 @@ import numpy as np
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import normal
-from asmdnn.network.operators.normalisation import softmax_axes
+from asmdnn.network.operators.normalization import softmax_axes
 from asmdnn.network.operators.own import OWN
 
 Names = tuple[str, ...] | None

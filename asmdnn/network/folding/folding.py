@@ -30,7 +30,7 @@ from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.operators.own import DRAWN, OWN
 from asmdnn.network.operators.table import operator_of
-from asmdnn.network.quantised.blocks import with_blocked_products
+from asmdnn.network.quantized.blocks import with_blocked_products
 from asmdnn.network.splitting import DecidedByData, decided_by_data
 from asmdnn.network.static import StaticGraph, needed
 from asmdnn.records import replace

@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.network.folding.bounds import constant_bytes
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Value
-from asmdnn.network.quantised.weights import weights_of_products
+from asmdnn.network.quantized.weights import weights_of_products
 from asmdnn.records import dataclass
 
 

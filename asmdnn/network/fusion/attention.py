@@ -15,7 +15,7 @@ import numpy as np
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.moves import permutation
-from asmdnn.network.operators.normalisation import softmax_axes
+from asmdnn.network.operators.normalization import softmax_axes
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import StaticGraph, needed
 

@@ -16,8 +16,8 @@ from asmdnn.network.fusion.integers import with_names
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.numbers import BYTES
-from asmdnn.network.quantised.weights import DEQUANTIZE
+from asmdnn.network.quantized.numbers import BYTES
+from asmdnn.network.quantized.weights import DEQUANTIZE
 from asmdnn.network.static import StaticGraph, needed
 
 PRODUCTS = {"MatMulInteger": -1, "ConvInteger": 0}  # and the axis of weights that results have

@@ -12,8 +12,8 @@ import numpy as np
 
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import Value
-from asmdnn.network.quantised.numbers import common_numbers, quantization_of
-from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE, is_move
+from asmdnn.network.quantized.numbers import common_numbers, quantization_of
+from asmdnn.network.quantized.weights import DEQUANTIZE, QUANTIZE, is_move
 from asmdnn.network.static import StaticGraph, needed
 
 
@@ -96,7 +96,7 @@ class Moving:
             self.add(node)
             return
         dtype = np.dtype(key(self.values, like)[2])
-        inputs = [self.requantised(part, like, dtype) for part in parts]
+        inputs = [self.requantized(part, like, dtype) for part in parts]
         made = self.made(f"{result} as integers", result, dtype)
         self.nodes.append(with_names(node, inputs, (made,)))
         self.add(
@@ -111,7 +111,7 @@ class Moving:
             )
         )
 
-    def requantised(self, part: Node, like: Node, dtype: np.dtype[np.generic]) -> str:
+    def requantized(self, part: Node, like: Node, dtype: np.dtype[np.generic]) -> str:
         """The part in other integers."""
         if key(self.values, part) == key(self.values, like):
             return part.inputs[0]

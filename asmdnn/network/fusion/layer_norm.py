@@ -21,17 +21,17 @@ LAYER_NORM_OPSET = 17
 Makers = Mapping[str, Node]
 
 
-def layers_normalised(graph: StaticGraph) -> StaticGraph:
+def layers_normalized(graph: StaticGraph) -> StaticGraph:
     """The graph with layer normalisations as single nodes."""
     makers = {name: node for node in graph.nodes for name in node.outputs if name != NOTHING}
     values, nodes = dict(graph.values), list[Node]()
     for node in graph.nodes:
-        found = normalised(graph, node, makers)
+        found = normalized(graph, node, makers)
         nodes.append(node if found is None else layer_norm(values, node, *found))
     return StaticGraph(graph.inputs, graph.outputs, needed(nodes, graph.outputs.values()), values)
 
 
-def normalised(graph: StaticGraph, node: Node, makers: Makers) -> tuple[str, int, float] | None:
+def normalized(graph: StaticGraph, node: Node, makers: Makers) -> tuple[str, int, float] | None:
     """(x, the first of its axes, epsilon) if a node is a layer normalisation."""
     for one, other in factors(graph, node, makers):
         difference, root = makers.get(one), makers.get(other)

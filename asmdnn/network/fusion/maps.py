@@ -20,7 +20,7 @@ from asmdnn.network.fusion.scaling import scaled_by
 from asmdnn.network.fusion.updates import MOST_MAPS, MOST_TENSORS, UpdateMaps
 from asmdnn.network.graph import NOTHING, Node, topological
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
+from asmdnn.network.quantized.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.static import StaticGraph
 from asmdnn.records import dataclass
 

@@ -13,9 +13,9 @@ from asmdnn.network.fusion.narrow import WORDS, range_of
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.definition import Value, normal
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.operators.quantisation import spread
-from asmdnn.network.quantised.numbers import BYTES
-from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
+from asmdnn.network.operators.quantization import spread
+from asmdnn.network.quantized.numbers import BYTES
+from asmdnn.network.quantized.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.static import StaticGraph, needed
 
 OPSET, FLOAT = 22, 1

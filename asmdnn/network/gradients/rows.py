@@ -7,7 +7,7 @@ from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import normal
-from asmdnn.network.operators.normalisation import softmax_axes
+from asmdnn.network.operators.normalization import softmax_axes
 
 
 def softmax(w: GradientWords, node: Node, given: Gradients) -> Gradients:

@@ -47,22 +47,22 @@ def lower_conv(steps: Steps, group: Group) -> None:
         convolve_narrow(steps, group) if is_narrow else convolve_floats(steps, group)
         return
     if not is_product_of_integers(steps, group):
-        convolve_dequantised(steps, group)
+        convolve_dequantized(steps, group)
         return
     is_dense = group.node.get("group", 1) == 1
     if multiplies_words(steps.engine):
         cheapest_way(steps, group, (convolve_integers, convolve_widened))
     else:
-        cheapest_way(steps, group, (convolve_integers, convolve_dequantised), takes_first=is_dense)
+        cheapest_way(steps, group, (convolve_integers, convolve_dequantized), takes_first=is_dense)
 
 
 def convolve_widened(steps: Steps, group: Group) -> None:
     """By kernels that read bytes into f32, where there are some: they save a pass over src."""
-    ways = (partial(convolve_integers, factors=f32), convolve_dequantised)
+    ways = (partial(convolve_integers, factors=f32), convolve_dequantized)
     cheapest_way(steps, group, ways, takes_first=True)
 
 
-def convolve_dequantised(steps: Steps, group: Group) -> None:
+def convolve_dequantized(steps: Steps, group: Group) -> None:
     """As floats, with what is after it or without."""
     cheapest_way(steps, group, (convolve_floats, in_two_steps))
 

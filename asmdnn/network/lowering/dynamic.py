@@ -15,8 +15,8 @@ from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.products import folded
 from asmdnn.network.lowering.sources import cheapest
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.numbers import BYTES
-from asmdnn.network.quantised.weights import QUANTIZE
+from asmdnn.network.quantized.numbers import BYTES
+from asmdnn.network.quantized.weights import QUANTIZE
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr

@@ -13,8 +13,8 @@ from asmdnn.network.joining.place import Place
 from asmdnn.network.lowering.forms import ONE, ZERO, Emit, Reading, ScaledSum, Sealing, read, value_of
 from asmdnn.network.lowering.maps import Adapt, Tail
 from asmdnn.network.operators.activations import CLIP_BY_INPUTS
-from asmdnn.network.quantised.numbers import common_numbers, quantization_of
-from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE
+from asmdnn.network.quantized.numbers import common_numbers, quantization_of
+from asmdnn.network.quantized.weights import DEQUANTIZE, QUANTIZE
 from asmdnn.network.steps import Steps
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.functions import maximum, minimum, rint
@@ -139,7 +139,7 @@ class IntegerTail:
         if node.op == DEQUANTIZE:
             return form.plus(-zero).times(scale)
         if len(self.group.maps) == 1 and self.start is AS_IT_IS:
-            return value_of(exactly_quantised(float(scale), float(zero)))
+            return value_of(exactly_quantized(float(scale), float(zero)))
         if node.outputs[0] == self.group.result:
             return form.times(1 / scale).plus(zero).saturated(*numbers.limits)
         least, most = (float(limit - zero) for limit in numbers.limits)
@@ -198,7 +198,7 @@ def applied(node: Node, inputs: list[Emit | None]) -> Emit:
     return emit
 
 
-def exactly_quantised(scale: float, zero: float) -> Emit:
+def exactly_quantized(scale: float, zero: float) -> Emit:
     """x / scale, rounded before the zero point is added: the definition, halves to even."""
 
     def emit(reading: Reading) -> Any:

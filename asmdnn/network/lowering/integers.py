@@ -10,7 +10,7 @@ from asmdnn.network.descriptors import STORED
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Array
 from asmdnn.network.lowering.lowering import Lower
-from asmdnn.network.quantised.numbers import Integers, around_zero, quantization_of
+from asmdnn.network.quantized.numbers import Integers, around_zero, quantization_of
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.descriptor import PrimitiveDesc

@@ -12,7 +12,7 @@ from asmdnn.network.lowering.integer_tail import tail_of
 from asmdnn.network.lowering.lowering import Lowering
 from asmdnn.network.lowering.maps import Tail
 from asmdnn.network.operators.definition import normal
-from asmdnn.network.operators.normalisation import softmax_axes
+from asmdnn.network.operators.normalization import softmax_axes
 from asmdnn.network.operators.reductions import axes_to_reduce
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused

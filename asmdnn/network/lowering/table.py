@@ -21,7 +21,7 @@ from asmdnn.records import replace
 
 MODULES = (
     "convolutions", "products", "views", "concat", "gathers", "scatters", "pooling", "rows", "recurrent", "padding",
-    "resizing", "attention", "channels", "along", "orders", "casts", "dequantising", "dynamic", "few_bits", "trees",
+    "resizing", "attention", "channels", "along", "orders", "casts", "dequantizing", "dynamic", "few_bits", "trees",
     "states", "gradients", "training", "trained_recurrent", "random_numbers",
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.narrow.storage import Precision
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.weights import MOVES
+from asmdnn.network.quantized.weights import MOVES
 
 __all__ = ["MOVES", "NORMS", "PRODUCTS", "is_carrier", "is_kept", "key_of", "results_of"]
 

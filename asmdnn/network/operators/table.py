@@ -12,7 +12,7 @@ from asmdnn.network.operators.own import OWN
 
 MODULES = (
     "arithmetic", "activations", "logic", "moves", "indexing", "sources", "reductions", "products", "einsum", "windows",
-    "normalisation", "recurrent", "attention", "quantisation", "losses", "selection", "shapes", "mapped",
+    "normalization", "recurrent", "attention", "quantization", "losses", "selection", "shapes", "mapped",
 )  # fmt: skip
 
 

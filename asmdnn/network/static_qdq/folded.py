@@ -13,7 +13,7 @@ from asmdnn.errors import AsmdnnError
 from asmdnn.network.graph import NOTHING, Array, Body, Node, captured
 from asmdnn.network.operators.evaluation import results_of
 from asmdnn.network.operators.table import operator_of
-from asmdnn.network.quantised.writing import BodyWriter
+from asmdnn.network.quantized.writing import BodyWriter
 from asmdnn.records import replace
 
 NORM = "BatchNormalization"

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Body, Node
-from asmdnn.network.quantised.rewriting import symmetric
-from asmdnn.network.quantised.weights import DEQUANTIZE, QUANTIZE, is_move
-from asmdnn.network.quantised.writing import BodyWriter, Names
+from asmdnn.network.quantized.rewriting import symmetric
+from asmdnn.network.quantized.weights import DEQUANTIZE, QUANTIZE, is_move
+from asmdnn.network.quantized.writing import BodyWriter, Names
 from asmdnn.network.static_qdq.ranges import ByteNumbers
 from asmdnn.network.static_qdq.roles import Roles
 from asmdnn.records import replace
@@ -63,8 +63,8 @@ class QdqWriter(BodyWriter):
         if name not in self.roles.stored:
             return
         ends = self.ends(self.numbers[name])
-        (quantised,) = self.of_own(QUANTIZE, (name, *ends), (f"{name} bytes",))
-        (self.floats[name],) = self.of_own(DEQUANTIZE, (quantised, *ends), (f"{name} of bytes",))
+        (quantized,) = self.of_own(QUANTIZE, (name, *ends), (f"{name} bytes",))
+        (self.floats[name],) = self.of_own(DEQUANTIZE, (quantized, *ends), (f"{name} of bytes",))
 
     def of_own(self, op: str, inputs: Names, results: Names, **attributes: int) -> Names:
         """One of the two operators, in the domain that knows it."""

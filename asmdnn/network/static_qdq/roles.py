@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.network.fusion.expressions import EXPRESSIONS, LOGIC
 from asmdnn.network.graph import NOTHING, Body, Node, captured
-from asmdnn.network.quantised.weights import PRODUCTS, is_move
+from asmdnn.network.quantized.weights import PRODUCTS, is_move
 
 JOINS = {"Add", "Mul", "Concat", "AveragePool", "GlobalAveragePool", "Resize"}  # with numbers of their own
 OF_ONE = {"AveragePool", "GlobalAveragePool", "Resize"}  # whose other inputs are no tensors

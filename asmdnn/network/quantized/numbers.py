@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.network.graph import NOTHING, Array, Node
 from asmdnn.network.operators.definition import Value, normal
-from asmdnn.network.quantised.weights import DEQUANTIZE
+from asmdnn.network.quantized.weights import DEQUANTIZE
 from asmdnn.network.static import StaticGraph
 from asmdnn.planning.refusal import Refused
 from asmdnn.records import dataclass

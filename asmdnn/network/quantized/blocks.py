@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.network.graph import Array, Body, Node, captured
 from asmdnn.network.operators.own import OWN
-from asmdnn.network.quantised.weights import DEQUANTIZE
+from asmdnn.network.quantized.weights import DEQUANTIZE
 from asmdnn.primitives.quantized.description import LEAST_GROUP, MOST_GROUP
 from asmdnn.primitives.quantized.octets import in_octets
 from asmdnn.records import replace

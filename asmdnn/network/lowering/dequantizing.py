@@ -1,7 +1,7 @@
 """Floats of integers that nobody reads as integers."""
 
 from asmdnn.network.fusion.maps import Group
-from asmdnn.network.quantised.weights import DEQUANTIZE
+from asmdnn.network.quantized.weights import DEQUANTIZE
 from asmdnn.network.steps import Steps
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 import numpy as np
 
 from asmdnn.network.graph import Array, Body, Model, Node
-from asmdnn.network.quantised.writing import BodyWriter
+from asmdnn.network.quantized.writing import BodyWriter
 from asmdnn.records import replace
 
 KINDS = {"dynamic": ("MatMul", "Gemm"), "weights": ("MatMul", "Gemm", "Conv")}

@@ -9,7 +9,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine
-from tests.network.random_quantised import SEVEN_BITS, FileNodes
+from tests.network.random_quantized import SEVEN_BITS, FileNodes
 
 onnx = pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
@@ -91,7 +91,7 @@ def test_operators_on_integers_are_those_of_onnxruntime() -> None:
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("kind", ["QDQ", "QOperator"])
 @pytest.mark.parametrize("activations", ["QUInt8", "QInt8"])
-def test_files_of_onnxruntimes_quantiser(kind: str, activations: str, tmp_path: Path) -> None:
+def test_files_of_onnxruntimes_quantizer(kind: str, activations: str, tmp_path: Path) -> None:
     """Natively throughout; the result is floats of integers, so in steps."""
     quantization = pytest.importorskip("onnxruntime.quantization")
     f = File()

@@ -9,7 +9,7 @@ from tests.network.nets import engine, reference
 onnxruntime = pytest.importorskip("onnxruntime", reason="the networks extra: pip install onnx onnxruntime")
 pytest.importorskip("onnx", reason="the networks extra: pip install onnx onnxruntime")
 
-from tests.network.quantised_operators import random_file  # noqa: E402
+from tests.network.quantized_operators import random_file  # noqa: E402
 from tests.network.test_against_onnxruntime import answers  # noqa: E402
 
 QUICK, ALL, MOST_OPERATORS = range(24), range(24, 2024), 5

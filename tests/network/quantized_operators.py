@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from tests.network.random_nodes import Chance
-from tests.network.random_quantised import MICROSOFT, Bytes, RandomFile
+from tests.network.random_quantized import MICROSOFT, Bytes, RandomFile
 
 
 def conv_dims(dims: tuple[int, ...], kernel: list[int], known: dict[str, Any]) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ def after(f: RandomFile, y: str, dims: tuple[int, ...], error: float, largest: f
     for _ in range(f.chance.one_of(0, 0, 1, 1, 2)):
         op = f.chance.one_of(*MAPS)
         y, error = f.node(op, y, *MAPS[op](f, dims)), 1.8 * error + (op in STEEP)
-    return f.quantise(y, dims, error, largest)
+    return f.quantize(y, dims, error, largest)
 
 
 def bounds(f: RandomFile, dims: tuple[int, ...]) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ def of_one(f: RandomFile) -> bool:
     known: dict[str, Any] = {"Sigmoid": {}, "LeakyRelu": c.some(alpha=0.3), "Softmax": {"axis": c.axis(x.dims)}}[op]
     largest = x.largest if op == "LeakyRelu" else 1.0
     if not c.is_so():
-        return f.quantise(f.node(op, f.floats(x), **known), x.dims, x.error, largest)
+        return f.quantize(f.node(op, f.floats(x), **known), x.dims, x.error, largest)
     scale, zero = f.numbers_like(x, largest)
     if op == "Softmax":
         known |= {"opset": 13}
@@ -253,7 +253,7 @@ def of_data(f: RandomFile) -> bool:
     return after(f, f.node("MatMul", f.floats(x), other), dims, error, largest)
 
 
-def normalised(f: RandomFile) -> bool:
+def normalized(f: RandomFile) -> bool:
     """Of a value that has no error, which small variances would make large."""
     x, c = f.value(lambda x: len(x.dims) in (3, 4) and not x.off and x.dims[-1] > 1), f.chance
     if x is None:
@@ -282,7 +282,7 @@ def dynamic(f: RandomFile) -> bool:
 
 STEPS: list[Callable[[RandomFile], bool]] = [
     convolution, convolution, product, product, of_two, of_one, pooling, joined, moved,
-    transposed, of_data, normalised, dynamic,
+    transposed, of_data, normalized, dynamic,
 ]  # fmt: skip
 
 

@@ -31,8 +31,8 @@ def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
     return values.reshape([-1 if i == axis else 1 for i in range(len(shape))])
 
 
-def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, quantised: Any) -> None:
-    """Raise ValueError unless scales and zero points fit the tensor and one another; quantised: the integers' type."""
+def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, quantized: Any) -> None:
+    """Raise ValueError unless scales and zero points fit the tensor and one another; quantized: the integers' type."""
     dims, block, (_, name, *points) = x.shape, node.get("block_size", 0), node.inputs
     check_scale(name, scale, may_be_zero=block > 0 and node.op == "DequantizeLinear")
     axis = normal(node.get("axis", 1), len(dims)) if prod(scale.shape) != 1 else 0
@@ -46,8 +46,8 @@ def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, qua
         return
     if zero.shape != scale.shape and not (zero.shape in ONE and scale.shape in ONE):
         raise ValueError(f"its zero point {points[0]} has dims {zero.shape}, its scale {scale.shape}: make them equal")
-    if zero.dtype != quantised:
-        types = f"{zero.dtype}, its integers are {np.dtype(quantised)}"
+    if zero.dtype != quantized:
+        types = f"{zero.dtype}, its integers are {np.dtype(quantized)}"
         raise ValueError(f"its zero point {points[0]} is {types}: they must be equal")
     if zero.data is not None:
         check_shift(zero.data)
@@ -77,7 +77,7 @@ def wide(x: Array) -> Array:
 
 
 def dequantized_types(node: Node, x: Value, scale: Value, zero: Value | None = None) -> list[Type]:
-    if not is_quantised(x.dtype):
+    if not is_quantized(x.dtype):
         raise ValueError(f"its operand is {x.dtype}, it must be integers, or floats of 8 or 4 bits")
     check_parameters(node, x, scale, zero, x.dtype)
     return [(x.shape, dequantized_type(node, scale.dtype))]
@@ -123,12 +123,12 @@ def target_of(node: Node, zero: Any) -> np.dtype[Any]:
     found = said if zero is None else zero.dtype
     if code and found != said:
         raise ValueError(f"output_dtype is {said}, its zero point is {found}: they must be equal")
-    if not is_quantised(found) or found.itemsize > LARGEST_BYTES:
+    if not is_quantized(found) or found.itemsize > LARGEST_BYTES:
         raise ValueError(f"type {found} is no integer of up to 16 bits, and no float of 8 or 4 bits")
     return np.dtype(found)
 
 
-def is_quantised(dtype: np.dtype[Any]) -> bool:
+def is_quantized(dtype: np.dtype[Any]) -> bool:
     return is_integer(dtype) or dtype.name in SMALL_FLOATS
 
 

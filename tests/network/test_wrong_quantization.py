@@ -8,8 +8,8 @@ import pytest
 import asmdnn as dnn
 from asmdnn.errors import AsmdnnError
 from tests.network.nets import engine
-from tests.network.random_quantised import MICROSOFT
-from tests.network.test_quantised_files import File, onnx
+from tests.network.random_quantized import MICROSOFT
+from tests.network.test_quantized_files import File, onnx
 
 X4 = np.zeros(4, np.uint8)
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

@@ -1,4 +1,4 @@
-"""Files of integers in the making: values of bytes, constants, weights.  quantised_operators.py has the operators.
+"""Files of integers in the making: values of bytes, constants, weights.  quantized_operators.py has the operators.
 
 Every value of bytes knows `off`, the steps of its scale by which two right answers may differ: one, where rounding
 meets half a step from another side, and what the operator makes of differences in its operands.
@@ -69,7 +69,7 @@ class RandomFile(FileNodes):
         dims = self.chance.one_of(*(IMAGES if self.chance.is_so(0.7) else ROWS))
         x = self.feeds[name] = self.chance.array(*dims)
         self.inputs.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims))
-        self.quantise(name, dims, 0.0, abs(x).max())
+        self.quantize(name, dims, 0.0, abs(x).max())
         self.values[-1] = self.values[-1]._replace(off=0.0)
 
     def value(self, fits: Callable[[Bytes], Any] = lambda x: True) -> Bytes | None:
@@ -92,7 +92,7 @@ class RandomFile(FileNodes):
     def names(self, scale: np.float32, zero: np.generic) -> tuple[str, str]:
         return self.constant(scale), self.constant(zero)
 
-    def quantise(self, floats: str, dims: tuple[int, ...], error: float, largest: float) -> bool:
+    def quantize(self, floats: str, dims: tuple[int, ...], error: float, largest: float) -> bool:
         """Bytes of floats that may differ by an error, and are rarely above a largest."""
         scale, zero = self.numbers(largest)
         return self.add(self.node("QuantizeLinear", floats, *self.names(scale, zero)), dims, error, scale, zero)
