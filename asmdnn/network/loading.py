@@ -1,29 +1,24 @@
 """Networks and packs from files; imported without planners, which a network from a pack does not need."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.packs import Pack
 from asmdnn.memory.allocation import within_memory
-from asmdnn.network.narrow.storage import ErrorLimit, Precision, limit_of, precision_of
+from asmdnn.network.model_request import ModelRequest
+from asmdnn.network.narrow.storage import limit_of, precision_of
 from asmdnn.network.network import Network
 from asmdnn.network.onnx.wire import serialized
-from asmdnn.network.open import OpenNetwork
-from asmdnn.network.packs.kept import find, keep, key_of, key_with
-from asmdnn.network.packs.kept_open import KeptOpenNetwork
-from asmdnn.network.packs.kept_shapes import described
-from asmdnn.network.packs.kept_stages import CutModel
 from asmdnn.primitives.core.engine import Engine, engine_asking
 from asmdnn.runtime.threads import check_thread_count, max_threads
 
-Found = TypeVar("Found")
 SHA256 = re.compile("[0-9a-fA-F]{64}")
 
 
@@ -68,99 +63,20 @@ def load_onnx(
     deterministic: "batch" asks for an item's outputs in the bits that it has alone, as `Engine(deterministic="batch")`.
     Raises InvalidArguments for what is no intact model, shapes that do not fit it, errors that f32 has; Unimplemented.
     """
-    source, engine = serialized(path), engine_asking(engine, deterministic)
-    allowed, limit = precision_of(precision, keep_f32, io), limit_of(max_error, feeds)
-    known = partial(key_of, source, shapes, constants, engine=engine, fallback=fallback, precision=allowed, limit=limit)
-    words = partial(key_with, known, seed, state, bounds)
-    reading = ModelReading(partial(model_of, source, shapes, state, seed, bounds), shapes, constants, engine, fallback)
-    anew = partial(reading.network, allowed, limit)
-    if not (key := words()):
-        return anew()
-    holds = partial(unchanged, source, lambda: words() == key)
-    return kept_under(key, reading, holds, anew) or keeping(anew(), key, fallback)
+    asked = ModelRequest(
+        source=serialized(path), shapes=shapes, constants=constants, engine=engine_asking(engine, deterministic),
+        fallback=fallback, precision=precision_of(precision, keep_f32, io), limit=limit_of(max_error, feeds),
+        state=state, seed=seed, bounds=bounds,
+    )  # fmt: skip
+    if (key := asked.key()) is None:
+        return asked.network()
+    return asked.kept_network(key) or asked.network_to_keep(key)
 
 
 class SerializesItself(Protocol):
     """An onnx.ModelProto."""
 
     def SerializeToString(self) -> bytes: ...
-
-
-class ModelReading(NamedTuple):
-    """A network as a file says it.  model: reads it; the others are arguments of `load_onnx`."""
-
-    model: Callable[[], Any]
-    shapes: Any
-    constants: Any
-    engine: Engine
-    fallback: str | None
-
-    def network(self, precision: Precision, limit: ErrorLimit | None = None) -> Network:
-        """Planned, unless it has open dims."""
-        with importing():
-            from asmdnn.network.calibration import network_within
-
-        model, shapes, constants, engine, fallback = self[:5]
-        return network_within(
-            model(), shapes, constants, engine=engine, fallback=fallback, precision=precision, limit=limit
-        )
-
-    def stages(self, precision: Precision) -> CutModel:
-        """What finds its parts again that wait for data."""
-        with importing():
-            from asmdnn.network.of_model import stages_of
-
-        return stages_of(self.model(), self.constants, self.engine, self.fallback, precision)
-
-
-def kept_under(
-    key: str,
-    reading: ModelReading,
-    unchanged: Callable[[Callable[[], Any]], Any],
-    anew: Callable[[], Network],
-) -> Network | None:
-    """The network that is kept under a key, or that of open dims whose shapes are; None if there is none.
-
-    reading: of its model; anew: makes it with all that it is made with; unchanged: looks at the model before."""
-    engine, fallback = reading.engine, reading.fallback
-
-    def stages(used: Precision) -> CutModel:
-        found: CutModel = unchanged(partial(reading.stages, used))
-        return found
-
-    if kept := find(key, engine.threads, fallback, stages=stages):
-        again = partial(reading.network, kept.precision)
-        return Network(lambda: engine, kept, lambda: unchanged(again), states=kept.states.arrays())
-    if found := described(key):
-        return KeptOpenNetwork(*found, engine, key=key, fallback=fallback, read=lambda: unchanged(anew))
-    return None
-
-
-def keeping(net: Network, key: str, fallback: str | None) -> Network:
-    """A network that was read, which is kept under a key once it has run; shapes are when they come again."""
-    if isinstance(net, OpenNetwork):
-        net._keep_shapes_under(key, fallback)
-    else:
-        keep(key, net.planned())
-    return net
-
-
-def unchanged(path: Any, holds: Callable[[], bool], read: Callable[[], Found]) -> Found:
-    """What `read` returns.  Raises InvalidArguments for a model that has become another one since it was loaded."""
-    if not holds():
-        raise InvalidArguments(f"the model {shown(path)} has changed since it was loaded: load it again")
-    return read()
-
-
-def model_of(path: str | PathLike[str] | bytes, shapes: Any, state: Any, seed: Any, bounds: Any) -> Any:
-    """The model in a file, with states, a seed and bounds as asked for."""
-    with importing():
-        from asmdnn.network.counted.bounds import within_bounds
-        from asmdnn.network.onnx.reader import read_model
-        from asmdnn.network.seeded import seeded
-        from asmdnn.network.stateful import tied
-
-    return within_bounds(tied(seeded(read_model(path), seed), state, shapes), bounds)
 
 
 @within_memory

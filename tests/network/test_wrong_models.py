@@ -13,7 +13,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.guard import guarded
-from asmdnn.network import loading
+from asmdnn.network import model_request
 from asmdnn.network.folding import bounds
 from asmdnn.network.folding.bodies import BODIES
 from asmdnn.network.folding.sequences import SEQUENCES
@@ -279,7 +279,7 @@ def test_a_system_without_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     def full(*_: Any, **__: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(loading, "key_with", full)
+    monkeypatch.setattr(model_request, "key_with", full)
     with pytest.raises(dnn.OutOfMemory, match="the system has no more memory: free memory"):
         dnn.load_onnx(b"")
     assert guarded("asmdnn", full) == 2

@@ -21,7 +21,7 @@ from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
 from asmdnn.records import dataclass
 
-LARGEST_VALUE, LARGEST_CENTER = 4.0, 8
+LARGEST_VALUE, LARGEST_CENTRE = 4.0, 8
 INTEGERS, TWOS = ("s32", "s8", "u8"), 3  # so many factors of a product are 2
 ALGS = {alg: 0x2FFF2 + i for i, alg in enumerate(alg for alg in ALGORITHMS if alg != "logsumexp")}  # oneDNN's numbers
 
@@ -53,14 +53,14 @@ class ReductionWork(TensorWork):
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         """Products of many numbers stay in range: the more there are, the nearer each is to 1; a few integers are 2.
-        Others have a center of their own for every result: the extremes of many integers would be equal everywhere."""
+        Others have a centre of their own for every result: the extremes of many integers would be equal everywhere."""
         desc, made = self.descs["src"], self.descs["dst"].dims
         count = math.prod(desc.dims) / math.prod(made)
         spread = min(0.1, 10 / math.sqrt(count))
         limits = (1 - spread, 1 + spread) if self.reduction.alg == "mul" else (-LARGEST_VALUE, LARGEST_VALUE)
         src = typed.numbers(random, desc.dims, desc.dtype, *limits)
         if self.reduction.alg != "mul":
-            src = encoded(decoded(src, desc.dtype) + random.integers(0, LARGEST_CENTER, made), desc.dtype)
+            src = encoded(decoded(src, desc.dtype) + random.integers(0, LARGEST_CENTRE, made), desc.dtype)
         elif desc.dtype.name in INTEGERS:
             src += (random.random(src.shape) < TWOS / max(count, 2 * TWOS)).astype(src.dtype)
         return {"src": src}

@@ -85,10 +85,10 @@ def key_of(
     return digest.hexdigest()
 
 
-def key_with(words: Callable[[], str | None], seed: Any, state: Any, bounds: Any = None) -> str | None:
-    """The key that `words` returns, for a network with an input of this name, outputs tied to inputs, and values with
-    bounds; None where these are no names and numbers."""
-    key, ties = words(), [x for pair in items(state) for x in pair]
+def key_with(key: str | None, seed: Any, state: Any, bounds: Any = None) -> str | None:
+    """The key of a network that has, beside what `key` says, an input of the name `seed`, outputs tied to inputs, and
+    values with bounds; None where these are no names and numbers, or there is no key."""
+    ties = [x for pair in items(state) for x in pair]
     if key is None or (seed is None and state is None and bounds is None):
         return key
     if not all(isinstance(name, str) for name in ties) or not isinstance(seed, str | None):
