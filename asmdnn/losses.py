@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from asmdnn.errors import AsmdnnError, InvalidArguments, shown
-from asmdnn.network.dims_of import dims_of
+from asmdnn.network.symbol_dims import symbol_dims
 from asmdnn.network.symbols import Symbol
 
 __all__ = ["binary_cross_entropy_with_logits", "cross_entropy", "ctc", "mean_absolute_error", "mean_squared_error"]
@@ -133,7 +133,7 @@ def symbol(name: str, x: Any) -> Symbol:
 def known_dims(name: str, x: Any, count: int) -> tuple[int, ...]:
     """Raises InvalidArguments for another number of them."""
     try:
-        dims = dims_of(x) if isinstance(x, Symbol) else tuple(np.asarray(x).shape)
+        dims = symbol_dims(x) if isinstance(x, Symbol) else tuple(np.asarray(x).shape)
     except AsmdnnError:
         raise
     except Exception:  # whatever the caller's object does

@@ -10,7 +10,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of
 from asmdnn.bench.driver import Array, Case, Data, PeerSide, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import PROP_KINDS, TensorWork
-from asmdnn.bench.words import Settings, words_of
+from asmdnn.bench.words import Settings, words_of_each
 from asmdnn.definitions.softmax import (
     attention,
     attention_error,
@@ -68,7 +68,7 @@ class SdpaWork(TensorWork):
         self.scores, self.depth = (*query[:3], key[3]), key[2]
         self.is_causal = settings.mask in CAUSAL
         result = (*query[:3], value[3])
-        of_query, of_key, of_value, of_dst = words_of(settings.dt, 4)
+        of_query, of_key, of_value, of_dst = words_of_each(settings.dt, 4)
         self.keys = desc_of(key, of_key, settings.ktag)  # as the product takes them
         rows = (*key[:2], key[3], key[2])
         self.descs = {

@@ -141,7 +141,7 @@ def each(parse: Callable[[str], str]) -> Callable[[str], str]:
     return lambda word: ":".join(map(parse, word.split(":")))
 
 
-def words_of(word: str, count: int) -> list[str]:
+def words_of_each(word: str, count: int) -> list[str]:
     """What such a word says of each of so many tensors: those that it leaves out are as the last."""
     found = word.split(":")
     return (found + found[-1:] * count)[:count]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.unknown import words_of
+from asmdnn.cli.unknown import command_words
 from asmdnn.errors import InvalidArguments, resembling
 
 USAGE = """asmdnn completion bash|zsh
@@ -61,5 +61,5 @@ def run(arguments: Sequence[str]) -> int:
 def _bash() -> str:
     from asmdnn.cli.main import COMMANDS
 
-    cases = "\n".join(f'        {name}) words="{" ".join(words_of(name))}" ;;' for name in COMMANDS)
+    cases = "\n".join(f'        {name}) words="{" ".join(command_words(name))}" ;;' for name in COMMANDS)
     return _BASH.format(commands=" ".join(COMMANDS), cases=cases + f'\n        help) words="{" ".join(COMMANDS)}" ;;')

@@ -11,7 +11,7 @@ from asmdnn.bench.options import Reader
 from asmdnn.cli.models import names_network
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.unknown import words_of
+from asmdnn.cli.unknown import command_words
 from asmdnn.errors import InvalidArguments, resembling
 from asmdnn.records import dataclass, field
 
@@ -123,7 +123,7 @@ def _select(request: DumpRequest) -> "Selection":
             if name != "--isa":
                 raise InvalidArguments(f"dump: {word} with --all-specs: that takes --isa, --format and --output only")
         return dump_plan.of_corpus(isa)
-    reader = Reader(partial(words_of, "dump"))
+    reader = Reader(partial(command_words, "dump"))
     reader.read(request.words, Path.cwd())
     if not reader.cases:
         raise InvalidArguments("dump: no problem is given: name one, a set with --batch=resnet_50, or --all-specs")

@@ -10,7 +10,7 @@ from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
 from asmdnn.cli.models import HELP, names_network
 from asmdnn.cli.terminal import has_colours, show_help
-from asmdnn.cli.unknown import words_of
+from asmdnn.cli.unknown import command_words
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -114,7 +114,7 @@ def explain_words(words: Sequence[str]) -> "Explanation":
 
 def one_case(command: str, words: Sequence[str]) -> AnyCase:
     """The one problem that benchdnn's words describe.  Raises InvalidArguments for none and for several."""
-    reader = Reader(partial(words_of, command))
+    reader = Reader(partial(command_words, command))
     reader.read(words, Path.cwd())
     if reader.json:
         raise InvalidArguments(f"{command}: --json={reader.json} is not an option here: write --json for all on stdout")

@@ -14,7 +14,7 @@ from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.pack_contents import contents_of_image, contents_of_pack, print_json, print_text
 from asmdnn.cli.pack_model import pack_model
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.unknown import unknown, words_of
+from asmdnn.cli.unknown import command_words, unknown
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.image_file import is_image
@@ -113,7 +113,7 @@ def _sorted(arguments: Sequence[str]) -> PackRequest:
 
 
 def _cases(words: Sequence[str]) -> list[AnyCase]:
-    reader = Reader(partial(words_of, "pack"))
+    reader = Reader(partial(command_words, "pack"))
     reader.read(words, Path.cwd())
     if not reader.cases:
         raise InvalidArguments("pack: no problem is given; name a problem set, such as resnet_50, or a problem")

@@ -20,7 +20,7 @@ from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import DEFAULT_DRIVER, Reader
 from asmdnn.cli import unknown
 from asmdnn.cli.models import names_network
-from asmdnn.cli.prove_tasks import Outcome, Task, prove_tasks, words_of
+from asmdnn.cli.prove_tasks import Outcome, Task, case_words, prove_tasks
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.workers import workers
 from asmdnn.errors import InvalidArguments, Unimplemented
@@ -129,7 +129,7 @@ def prove_specs(levels: Sequence[str], specs: Sequence[Any], pool: Executor | No
 
 def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[AnyCase]]:
     """Levels (none: all that have kernels), processes and cases (none: the corpus)."""
-    reader, levels, jobs, rest = Reader(partial(unknown.words_of, "prove")), [], len(os.sched_getaffinity(0)), []
+    reader, levels, jobs, rest = Reader(partial(unknown.command_words, "prove")), [], len(os.sched_getaffinity(0)), []
     for word in words:
         name, _, value = word.partition("=")
         if name == "--isa":
@@ -179,7 +179,7 @@ def prove_all(
     for level in [ANY_CPU, *levels] if specs else levels:
         start = perf_counter()
         wanted = cases or (set_cases(level == levels[0]) if level != ANY_CPU and has_plans(level, levels) else [])
-        plans = prove_tasks([Task(level, words=words_of(case)) for case in wanted], pool)
+        plans = prove_tasks([Task(level, words=case_words(case)) for case in wanted], pool)
         if plans is None:
             return VIOLATED
         planned = [outcome.specs for outcome in plans if outcome.specs is not None]

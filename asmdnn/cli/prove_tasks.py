@@ -47,7 +47,7 @@ class Outcome:
     specs: tuple[Any, ...] | None = None
 
 
-def words_of(case: AnyCase) -> tuple[str, ...]:
+def case_words(case: AnyCase) -> tuple[str, ...]:
     """What the Reader makes the case of; only the problem, at the end, may have blanks."""
     problem = str(case.problem)
     return (*str(case).removesuffix(problem).split(), problem)

@@ -9,7 +9,7 @@ from asmdnn.bench import batch_files
 from asmdnn.bench.options import Reader
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.unknown import words_of
+from asmdnn.cli.unknown import command_words
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.jit.store import enabled
 
@@ -39,7 +39,7 @@ def run(arguments: Sequence[str]) -> int:
         from asmdnn.cli.tune_machine import run as tune_machine
 
         return tune_machine(arguments)
-    total = Reader(partial(words_of, "tune")).count(arguments, Path.cwd())
+    total = Reader(partial(command_words, "tune")).count(arguments, Path.cwd())
     if not total:
         raise InvalidArguments("tune: no problem is given; name one, or a set with --batch=resnet_50")
     from asmdnn.bench.tune import run as tune  # not above: help needs neither numpy nor the library

@@ -20,7 +20,7 @@ def unknown(command: str, word: str, also: Iterable[str] = ()) -> InvalidArgumen
     also: names of options that its help leaves out.
     """
     plain = word.partition("=")[0]
-    known = [known.removesuffix("=") for known in words_of(command)]
+    known = [known.removesuffix("=") for known in command_words(command)]
     if word.startswith("-") and plain in known:  # which lacks a value, or has one of another form, or one too many
         form = form_of(command, plain)
         near = f": say {form}" * any((sign in form) != (sign in word) for sign in "=:")
@@ -43,7 +43,7 @@ def help_of(command: str) -> str:
     return help_text.getvalue()
 
 
-def words_of(command: str) -> list[str]:
+def command_words(command: str) -> list[str]:
     """The options that a command's help names, with "=" where a value follows, and its words that are no options."""
     text = help_of(command)
     first = "|".join(re.findall(rf"^asmdnn {command} ([a-z|]+)", text, re.MULTILINE)).split("|")

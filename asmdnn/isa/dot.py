@@ -135,7 +135,7 @@ def multiplied(src: DataType, weights: DataType, isa: str) -> Types:
 
 
 @cache
-def words_of(types: Types, isa: str) -> Types | None:
+def types_of_words(types: Types, isa: str) -> Types | None:
     """What is multiplied faster than bytes of these types are, if it is words that a level makes of them: in front once
     for all columns, where src is words already."""
     if types not in (U8S8, S8S8) or dot_class(types, isa).is_native:

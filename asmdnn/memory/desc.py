@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asmdnn.errors import InvalidArguments, not_one_of, shown
 from asmdnn.memory.allocation import allocated
-from asmdnn.memory.formats import words_of
+from asmdnn.memory.formats import desc_words
 from asmdnn.memory.layout import (
     check_reach,
     checked_blocks,
@@ -123,7 +123,7 @@ class MemoryDesc:
 
     def __repr__(self) -> str:
         """For example "f32 1x64x56x56 nChw16c"; strides, then blocks, where no tag says it all."""
-        return words_of(self)
+        return desc_words(self)
 
     def _repr_html_(self) -> str:
         return html_of(self)

@@ -36,7 +36,7 @@ def format_of(desc: Formatted, letters: str = "") -> str:
     return form + colon + in_names(layout, letters) if letters else desc.alias or tag
 
 
-def words_of(desc: Formatted, letters: str = "") -> str:
+def desc_words(desc: Formatted, letters: str = "") -> str:
     """Such as "f32 1x64x56x56 nChw16c"."""
     offset = f" offset {desc.offset0}" if desc.offset0 else ""
     return f"{desc.dtype} {'x'.join(map(str, desc.dims))} {format_of(desc, letters)}{offset}"

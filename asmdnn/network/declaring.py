@@ -41,7 +41,7 @@ def check_names(inputs: Mapping[str, TensorType], shapes: Shapes, constants: Map
             raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), inputs)}")
 
 
-def dims_of(given: Iterable[Any]) -> tuple[int, ...]:
+def integer_dims(given: Iterable[Any]) -> tuple[int, ...]:
     """As Python's integers, or such as stand for several."""
     return tuple([n if is_integer(n) else int(n) for n in given])
 
@@ -54,7 +54,7 @@ def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
             raise InvalidArguments(f"input {name} is {declared}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
         return tuple(n for n in known if isinstance(n, int))
     try:
-        dims = dims_of(no_text(given))
+        dims = integer_dims(no_text(given))
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
     fits = known is None or (

@@ -102,12 +102,12 @@ def open_dims(declared: Declared, shapes: Any, constants: Iterable[str]) -> Open
     """The dims of all inputs but the constants.  Raises InvalidArguments for what does not fit the model."""
     if shapes is not None and not isinstance(shapes, Mapping):
         raise InvalidArguments(f"shapes must map names of inputs to values, not {shown(shapes)}")
-    given = {name: dims_of(name, declared, value) for name, value in (shapes or {}).items()}
+    given = {name: declared_dims(name, declared, value) for name, value in (shapes or {}).items()}
     left_out = set(constants)
     return OpenDims({name: each for name, each in declared.items() if name not in left_out}, given)
 
 
-def dims_of(name: Any, declared: Declared, value: Any) -> tuple[AnyDim, ...]:
+def declared_dims(name: Any, declared: Declared, value: Any) -> tuple[AnyDim, ...]:
     if not isinstance(name, str) or name not in declared:
         raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), declared)}")
     try:

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.network.decompositions.grouped_query import SHARED
-from asmdnn.network.dims import dims_of
+from asmdnn.network.dims import declared_dims
 from asmdnn.network.element_types import CODES
 from asmdnn.network.graph import Model, Node, TensorType
 from asmdnn.network.operators.own import OWN
@@ -55,7 +55,7 @@ def tied(model: Model, state: Any, shapes: Mapping[str, Any] | None) -> Model:
         if output not in body.outputs or name not in inputs:
             raise InvalidArguments(f"state ties {shown(output)} to {shown(name)}: name an output and an input of it")
         dims = shapes.get(name) if isinstance(shapes, Mapping) else None
-        known = inputs[name] if dims is None else TensorType(inputs[name].dtype, dims_of(name, inputs, dims))  # type: ignore[arg-type]
+        known = inputs[name] if dims is None else TensorType(inputs[name].dtype, declared_dims(name, inputs, dims))  # type: ignore[arg-type]
         if known.shape is None or not all(isinstance(n, int) for n in known.shape):
             raise InvalidArguments(f"state {name} is {known}: say its dims, as in shapes={{{name!r}: (1, ...)}}")
         nodes = [sharing(node, output, name) for node in nodes]

@@ -10,7 +10,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import AnyArray, Array
-from asmdnn.ops.gradients import dims_of, floats
+from asmdnn.ops.gradients import floats, given_dims
 from asmdnn.ops.lookup_gradients import of_elements
 from asmdnn.ops.pool_gradients import avg_pool_gradient
 from asmdnn.ops.products import matmul
@@ -68,7 +68,7 @@ def adaptive(label: str, dy: Any, image: Sequence[int]) -> tuple[AnyArray, tuple
     dst = floats(label, dy)
     if not 1 <= dst.ndim - 2 <= 3:
         raise InvalidArguments(f"dy has dims {shown(dst.shape)}, 3 to 5 are needed: (n, c, ...)")
-    dims = dims_of("image", image, dst.ndim)
+    dims = given_dims("image", image, dst.ndim)
     if dims[:2] != dst.shape[:2] or min(dst.shape[2:]) < 1 or min(dims[2:]) < 1:
         raise InvalidArguments(f"dy has dims {dst.shape}, image {dims}: images and channels must be equal, none is 0")
     return dst, dims

@@ -9,7 +9,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import AnyArray, pads, per_axis
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, plain_weights
-from asmdnn.ops.gradients import Descs, dims_of, floats, gradient, gradients
+from asmdnn.ops.gradients import Descs, floats, given_dims, gradient, gradients
 from asmdnn.ops.typed import kind_of
 from asmdnn.primitives.convolution.description import AXES
 from asmdnn.primitives.convolution_backward.description import (
@@ -49,7 +49,10 @@ def conv_input_gradient(
     kind = function_of("conv", dst)
     window = ConvWindow(stride, padding, dilation, groups, 0, algorithm)
     key = (kind.name, "input", window.plain(kind))
-    dims, plain = dims_of("image", image, kind.axes + 2), plain_weights(kind, weights.shape, groups, kind_of(weights))
+    dims, plain = (
+        given_dims("image", image, kind.axes + 2),
+        plain_weights(kind, weights.shape, groups, kind_of(weights)),
+    )
 
     def describe(descs: Descs) -> BackwardData:
         fields = {**window_of(kind, window), "algorithm": algorithm}

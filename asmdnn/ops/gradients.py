@@ -112,7 +112,7 @@ def prepare(
     return ArrayCall(primitive, [*descs], [*labels[:-1], "out"], [*descs.values()], copied)
 
 
-def dims_of(name: str, value: Sequence[int], ndims: int) -> tuple[int, ...]:
+def given_dims(name: str, value: Sequence[int], ndims: int) -> tuple[int, ...]:
     """Dims that a caller gives, such as those of an input.  Raises InvalidArguments."""
     dims: tuple[Any, ...] = tuple(value) if isinstance(value, list | tuple) else ()
     whole = (isinstance(n, int | np.integer) and not isinstance(n, bool) and abs(int(n)) <= sys.maxsize for n in dims)

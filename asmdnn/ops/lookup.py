@@ -38,7 +38,7 @@ def gather(x: Any, indices: Any, axis: int = 0, *, out: Any = None, engine: Engi
     given = None if out is None or positions.shape else np.expand_dims(typed_output("out", out), at)
     result = target(made, memory.desc, out if given is None else given)
     if result.desc.nelems():
-        numbers = words_of(positions)
+        numbers = index_memory(positions)
         run(Gather(memory.desc, numbers.desc, result.desc, at), {"src": memory, "indices": numbers}, result, engine)
     return out if out is not None else delivered(result, None, x).reshape(shape)
 
@@ -74,7 +74,7 @@ def scatter(
     wanted = (*dims[:at], *positions.shape, *dims[at + 1 :])
     if given.desc.dims != (wanted or (1,)):
         raise InvalidArguments(f"updates has dims {given.desc.dims}, those of x and indices make it {wanted}")
-    numbers, result = words_of(positions), target(dims, memory.desc, out)
+    numbers, result = index_memory(positions), target(dims, memory.desc, out)
     made = given.desc.reshape((*dims[:at], *numbers.desc.dims, *dims[at + 1 :]))  # which has a dim for a number
     check_alg("reduction", reduction, ALGORITHMS)
     desc = Scatter(memory.desc, numbers.desc, made, result.desc, at, reduction)
@@ -83,7 +83,7 @@ def scatter(
     return delivered(result, out, x)
 
 
-def words_of(positions: AnyArray) -> Memory:
+def index_memory(positions: AnyArray) -> Memory:
     """Indices of 32 bits, or the low halves of wider ones, of a dim at least."""
     dense = allocated(np.ascontiguousarray, positions)  # has a dim where `positions` is a number
     return memory_at("indices", dense.view(NARROW)[..., ::2] if dense.dtype == WIDE else dense)

@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.allocation import within_memory
 from asmdnn.ops.arguments import AnyArray, integers
-from asmdnn.ops.gradients import dims_of, floats
+from asmdnn.ops.gradients import floats, given_dims
 from asmdnn.ops.lookup import gather, integers_of, scatter
 from asmdnn.ops.moves import own_type
 from asmdnn.ops.shares import summed_to, zeros_of
@@ -29,7 +29,7 @@ def gather_gradient(
     result.  Raises InvalidArguments.
     """
     part, positions = floats("dy", dy), integers_of(indices)
-    dims = dims_of("image", image, part.ndim - positions.ndim + 1)
+    dims = given_dims("image", image, part.ndim - positions.ndim + 1)
     found = scatter(zeros_of(dims, part), positions, part, axis_of(axis, len(dims)), "add", out=out, engine=engine)
     return found if out is not None else found.view(own_type(kind_of(part), part))
 
@@ -89,7 +89,7 @@ def topk_gradient(
     Raises InvalidArguments.
     """
     part, positions = floats("dy", dy), integers_of(indices)
-    dims = dims_of("image", image, part.ndim)
+    dims = given_dims("image", image, part.ndim)
     at = axis_of(axis, len(dims))
     if positions.shape != part.shape or [*part.shape[:at], *part.shape[at + 1 :]] != [*dims[:at], *dims[at + 1 :]]:
         raise InvalidArguments(f"dy has dims {part.shape}, indices {positions.shape}: those of {dims} but for the axis")

@@ -9,7 +9,7 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import AnyArray, integers
 from asmdnn.ops.calls import memory_at, readable
-from asmdnn.ops.gradients import dims_of, floats
+from asmdnn.ops.gradients import floats, given_dims
 from asmdnn.ops.lookup_gradients import gather_gradient
 from asmdnn.ops.moves import Widths, concat, own_type, run, slice, split, widths_of
 from asmdnn.ops.shares import in_f32, summed_to, zeros_of
@@ -52,7 +52,7 @@ def slice_gradient(
     0 where nothing was taken.  dy: of f32, bf16 or f16, as the result.  Raises InvalidArguments.
     """
     part = floats("dy", dy)
-    dims = dims_of("image", image, part.ndim)
+    dims = given_dims("image", image, part.ndim)
     words = [integers(name, values) for name, values in (("starts", starts), ("stops", stops))]
     words.append((1,) * part.ndim if isinstance(steps, tuple) and not steps else integers("steps", steps))
     if any(len(numbers) != part.ndim for numbers in words) or 0 in words[2]:

@@ -10,7 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
 from asmdnn.ops.arguments import F32, AnyArray
-from asmdnn.ops.gradients import Descs, Labels, dims_of, floats, gradient
+from asmdnn.ops.gradients import Descs, Labels, floats, given_dims, gradient
 from asmdnn.ops.pooling import Sizes, each, flag
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
@@ -90,5 +90,5 @@ def pool_gradient(
         return PoolingBackward(alg, *fields, places)
 
     inputs = {"diff_dst": ("dy", dst), **kept}
-    dims = dims_of("image", image, axes + 2)
+    dims = given_dims("image", image, axes + 2)
     return gradient(("pool", alg, sizes, strides, before, steps), inputs, ("diff_src", dims), describe, out, engine)

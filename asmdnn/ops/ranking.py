@@ -32,7 +32,7 @@ def topk(
     """
     check_flag("largest", largest)
     array, axis = typed("x", x), integer("axis", axis)
-    dims = dims_of(array, axis, k)
+    dims = result_dims(array, axis, k)
     if out is not None and not (isinstance(out, Sequence) and len(out) == 2):
         raise InvalidArguments(f"out must be two arrays, for values and indices, not {shown(out)}")
     kind = kind_of(array)
@@ -109,7 +109,7 @@ def where(
         alg=alg,
         x=array,
         values=None,
-        dims=dims_of(array, axis, 1),
+        dims=result_dims(array, axis, 1),
         axis=axis,
         flags=(select_last, False),
         engine=engine,
@@ -117,7 +117,7 @@ def where(
     return delivered("out", found if keepdims else np.squeeze(found, axis), out)
 
 
-def dims_of(x: AnyArray, axis: int, k: int) -> tuple[int, ...]:
+def result_dims(x: AnyArray, axis: int, k: int) -> tuple[int, ...]:
     """Of a result.  Raises InvalidArguments."""
     k = integer("k", k)
     if not -x.ndim <= axis < x.ndim:

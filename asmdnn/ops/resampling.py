@@ -10,7 +10,7 @@ from asmdnn.ops.applied import Descs, apply
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.data_format import into_last, is_last, result_like
 from asmdnn.ops.gradients import Descs as Gradients
-from asmdnn.ops.gradients import dims_of, floats, gradient
+from asmdnn.ops.gradients import floats, given_dims, gradient
 from asmdnn.ops.pooling import each, image
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.core.engine import Engine
@@ -90,7 +90,7 @@ def resize_gradient(
     array = floats("dy", dy)
     if array.ndim < 3:
         raise InvalidArguments(f"dy has dims {array.shape}, it must have those of an image: (n, c, [d, [h,]] w)")
-    dims = dims_of("image", image, array.ndim)
+    dims = given_dims("image", image, array.ndim)
     given = () if factor is None else factors_of(factor, array.ndim - 2)
 
     def describe(descs: Gradients) -> ResamplingBackward:

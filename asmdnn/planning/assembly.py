@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import count
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.tuning import Tuning
+
+WORD_BYTES = 8  # of a constant
 
 
 class Assembly:
@@ -98,3 +102,9 @@ class Assembly:
 def nothing(arguments: int) -> Phase:
     """A phase without records."""
     return Phase((), views([""] * arguments), np.zeros((0, 1 + arguments), np.int64), np.zeros(0, np.int32))
+
+
+def constant_words(array: NDArray[Any]) -> Int64:
+    """The bytes of an array as a constant of a plan, with zeros after them."""
+    data = array.tobytes()
+    return np.frombuffer(data + bytes(-len(data) % WORD_BYTES), np.int64)

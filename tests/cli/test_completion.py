@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from asmdnn.cli.completion import words_of
+from asmdnn.cli.completion import command_words
 from asmdnn.cli.main import COMMANDS, main
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
 def test_options_are_those_of_the_help() -> None:
-    assert words_of("compare") == ["--change=", "--help", "--json", "--slower="]
-    assert {"list", "prune", "clear", "--json", "--help"} == set(words_of("cache"))
-    assert {"--conv", "--matmul", "--batch=", "--mode=", "--json=", "--rank", "--network"} <= set(words_of("bench"))
-    assert words_of("completion") == ["bash", "zsh", "--help"]
+    assert command_words("compare") == ["--change=", "--help", "--json", "--slower="]
+    assert {"list", "prune", "clear", "--json", "--help"} == set(command_words("cache"))
+    assert {"--conv", "--matmul", "--batch=", "--mode=", "--json=", "--rank", "--network"} <= set(
+        command_words("bench")
+    )
+    assert command_words("completion") == ["bash", "zsh", "--help"]
 
 
 @needs_bash

@@ -23,7 +23,7 @@ from asmdnn.isa.dot import (
     half_products,
     multiplied,
     run_products,
-    words_of,
+    types_of_words,
 )
 from asmdnn.isa.dot_base import F32_BF16, F32_F16, F32_S8, F32_U8
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
@@ -145,9 +145,9 @@ def test_multiply_is_one_instruction_of_the_level(types: Types, level: object) -
 
 def test_bytes_are_words_in_front_where_nothing_multiplies_them() -> None:
     """By AVX2 alone: with AVX-512 nobody has timed that, and other levels multiply bytes."""
-    found = [words_of(types, level.name) for level in LEVELS for types in (U8S8, S8S8)]
+    found = [types_of_words(types, level.name) for level in LEVELS for types in (U8S8, S8S8)]
     assert found == [S16S8] * 2 + [None] * (len(found) - 2)
-    assert words_of(F32, "avx2") is None and words_of(S16S8, "avx2") is None
+    assert types_of_words(F32, "avx2") is None and types_of_words(S16S8, "avx2") is None
 
 
 def test_products_of_words_are_expected_to_take_less_time_than_those_of_bytes() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import activations, format_of, letters_of_either, matrices, weights, words_of
+from asmdnn.memory.formats import activations, desc_words, format_of, letters_of_either, matrices, weights
 from asmdnn.memory.kernel_rows import KernelRowsDesc
 from asmdnn.memory.split import SplitDesc
 from asmdnn.memory.winograd import WinogradDesc
@@ -43,8 +43,8 @@ def test_a_format_is_in_the_letters_of_what_it_is_of(desc: MemoryDesc, letters: 
 
 def test_words() -> None:
     desc = MemoryDesc((8, 3), f32, "ab", offset0=7)
-    assert words_of(desc) == str(desc) == "f32 8x3 ab offset 7"
-    assert words_of(desc, weights(2)) == "f32 8x3 oi offset 7"
+    assert desc_words(desc) == str(desc) == "f32 8x3 ab offset 7"
+    assert desc_words(desc, weights(2)) == "f32 8x3 oi offset 7"
 
 
 def test_a_reorder_of_weights_prints_weights() -> None:

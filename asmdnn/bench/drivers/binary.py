@@ -15,7 +15,7 @@ from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.bench.words import DDT, DTAG, after, data_type, flag, one_of, option, tag, words_of
+from asmdnn.bench.words import DDT, DTAG, after, data_type, flag, one_of, option, tag, words_of_each
 from asmdnn.definitions.elementwise import BINARY, rounding_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
@@ -50,7 +50,7 @@ class BinaryWork(TensorWork):
             raise InvalidArguments(f"{case.problem}: {self.alg} takes {count} tensors")
         sources = [dims + (1,) * (ndims - len(dims)) for dims in tensors]
         result = tuple(max(sizes) if 0 not in sizes else 0 for sizes in zip(*sources, strict=True))
-        kinds, tags = (words_of(word, len(names)) for word in (settings.sdt, settings.stag))
+        kinds, tags = (words_of_each(word, len(names)) for word in (settings.sdt, settings.stag))
         wanted = dict(zip(names, zip(tensors, kinds, tags, strict=True), strict=True))
         wanted["dst"] = (result, settings.ddt, tag_of_dst(settings))
         self.descs = {name: longer_desc(dims, ndims, kind, tag) for name, (dims, kind, tag) in wanted.items()}

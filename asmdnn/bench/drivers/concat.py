@@ -10,7 +10,7 @@ from asmdnn.bench.quantization import Quantity, joined, quantities
 from asmdnn.bench.tensor_work import MOST_SOURCES, NUMBERS_OF_MANY, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import TYPES, random_values, rounded
-from asmdnn.bench.words import DTAG, TAGS, Settings, axis, data_type, option, words_of
+from asmdnn.bench.words import DTAG, TAGS, Settings, axis, data_type, option, words_of_each
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
 
@@ -36,7 +36,7 @@ class ConcatWork(TensorWork):
 
     def __init__(self, case: Case[ConcatSettings, DimsProblem]) -> None:
         settings, problem = case.settings, case.problem
-        sources = zip(problem.tensors, words_of(settings.stag, len(problem.tensors)), strict=True)
+        sources = zip(problem.tensors, words_of_each(settings.stag, len(problem.tensors)), strict=True)
         srcs = tuple(desc_of(dims, settings.sdt, each) for dims, each in sources)
         dims, at = list(problem.dims), settings.axis % len(problem.dims)
         dims[at] = sum(each[at] for each in problem.tensors)

@@ -12,7 +12,7 @@ from asmdnn.bench.norm_gradients import NormGradientWork
 from asmdnn.bench.norms import NormSettings, NormWork, norm_options
 from asmdnn.bench.tensor_work import PROP_KINDS
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import data_type, of_two, option, tag, words_of
+from asmdnn.bench.words import data_type, of_two, option, tag, words_of_each
 from asmdnn.definitions.normalization import inverse_deviation, moments, rows_error, statistics_error
 from asmdnn.definitions.rounding import as_f32
 from asmdnn.records import dataclass
@@ -82,7 +82,7 @@ class LnormGradientWork(NormGradientWork):
 def _descs(case: LnormCase) -> list[dnn.MemoryDesc]:
     """Of src and dst."""
     settings = case.settings
-    ends = zip(words_of(settings.dt, 2), words_of(settings.tag, 2), strict=True)
+    ends = zip(words_of_each(settings.dt, 2), words_of_each(settings.tag, 2), strict=True)
     return [desc_of(case.problem.dims, kind, layout) for kind, layout in ends]
 
 

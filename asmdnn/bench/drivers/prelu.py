@@ -10,7 +10,7 @@ from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import INPLACE, data_type, direction, of_two, option, tag, words_of
+from asmdnn.bench.words import INPLACE, data_type, direction, of_two, option, tag, words_of_each
 from asmdnn.definitions.elementwise import prelu, prelu_gradient
 from asmdnn.definitions.normalization import sum_roundings
 from asmdnn.definitions.rounding import UNIT, gamma
@@ -74,7 +74,7 @@ class PreluGradientWork(GradientWork):
 def _descs(case: PreluCase) -> tuple[dnn.MemoryDesc, dnn.MemoryDesc]:
     """Of src and of weights."""
     settings, (src, weights) = case.settings, case.problem.tensors
-    (kind, of_weights), (layout, weights_layout) = words_of(settings.sdt, 2), words_of(settings.stag, 2)
+    (kind, of_weights), (layout, weights_layout) = words_of_each(settings.sdt, 2), words_of_each(settings.stag, 2)
     slopes = desc_of(weights, of_weights, weights_layout)
     if slopes.padded_dims != weights:  # blocks of few channels
         slopes = desc_of(weights, of_weights, "abx")

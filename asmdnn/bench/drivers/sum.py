@@ -7,7 +7,7 @@ from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import NUMBERS_OF_MANY, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import DDT, DTAG, TAGS, Settings, data_type, each, flag, option, words_of
+from asmdnn.bench.words import DDT, DTAG, TAGS, Settings, data_type, each, flag, option, words_of_each
 from asmdnn.definitions.elementwise import weighted_sum, weighted_sum_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.attributes.words import number_word
@@ -33,7 +33,7 @@ class SumWork(TensorWork):
         settings, dims = case.settings, case.problem.dims
         types = settings.sdt.split(":")
         count = len(types)
-        tags = words_of(settings.stag, count)
+        tags = words_of_each(settings.stag, count)
         srcs = tuple(desc_of(dims, kind, each) for kind, each in zip(types, tags, strict=True))
         scales = settings.scales * count if len(settings.scales) == 1 else settings.scales
         if len(scales) not in (0, count):

@@ -21,7 +21,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.dot.amx_rows import Finish, outer_loop
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, SRC, WEIGHTS, MatmulTile, TileKernel
 from asmdnn.generators.dot.tile_products import EqualTiles, TileProducts, depth_in_tiles
-from asmdnn.generators.functions.chain import words_of
+from asmdnn.generators.functions.chain import chain_words
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.tiles import (
     BLOCK_TILES,
@@ -56,7 +56,7 @@ class AmxTileSpec(TileKernel):
         tile = self.tile
         words = [f"{tile.rows}x{tile.columns}x{tile.depth}", *[f"i{tile.items.count}"] * (tile.items.count > 1)]
         words += [*["bias"] * bool(tile.bias), *["acc"] * tile.accumulate]
-        return f"amx_{tile.types}_{'_'.join([*words, *words_of(tile.post_ops), checksum(self)])}__{tile.isa}"
+        return f"amx_{tile.types}_{'_'.join([*words, *chain_words(tile.post_ops), checksum(self)])}__{tile.isa}"
 
     def generate(self, asm: Assembler) -> None:
         tile = self.tile

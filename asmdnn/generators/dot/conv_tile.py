@@ -6,7 +6,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup, vectors_of_dst
 from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
-from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
@@ -71,7 +71,7 @@ class ConvTile:
     def name(self) -> str:
         """The block, the start and end of the sum, and a checksum of the whole spec for the geometry."""
         words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
-        words += ["bias"] * self.bias + ["acc"] * self.accumulate + words_of(self.post_ops)
+        words += ["bias"] * self.bias + ["acc"] * self.accumulate + chain_words(self.post_ops)
         words += ["prefetch"] * bool(self.prefetch_lines) + [checksum(self)]
         return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
 

@@ -23,7 +23,7 @@ from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.banded_rows import emit_rows
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows, without_image
 from asmdnn.generators.dot.operands import load_repeated
-from asmdnn.generators.dot.row_words import words_of
+from asmdnn.generators.dot.row_words import words_of_rows
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
@@ -65,7 +65,7 @@ class FewInputsSpec(GroupedRows):
         return self.input_bytes[1] - self.input_bytes[0] if self.are_planes else None
 
     def words(self) -> tuple[int, ...]:
-        return tuple(words_of(self))
+        return tuple(words_of_rows(self))
 
     def src_ranges(self, places: set[int]) -> list[Range]:
         """An element of every input."""

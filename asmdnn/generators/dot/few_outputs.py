@@ -25,7 +25,7 @@ from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.epilogue import EpilogueTypes, TileEpilogue
 from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
-from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import Run, dense_of
@@ -76,7 +76,7 @@ class FewTileSpec:
     @property
     def name(self) -> str:
         words = [f"{self.pixels}x{self.outputs}"]
-        words += ["bias"] * self.bias + [*words_of(self.post_ops), checksum(self)]
+        words += ["bias"] * self.bias + [*chain_words(self.post_ops), checksum(self)]
         src = f"{self.src_type}_as_" * (self.src_type != self.types.src)
         return f"few_outputs_{src}{self.types}_{'_'.join(words)}__{self.isa}"
 

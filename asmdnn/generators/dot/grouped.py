@@ -32,7 +32,7 @@ from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.banded_rows import emit_rows
 from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD, SRC, GroupedRows
 from asmdnn.generators.dot.operands import load_repeated
-from asmdnn.generators.dot.row_words import words_of
+from asmdnn.generators.dot.row_words import words_of_rows
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
@@ -56,7 +56,7 @@ class GroupedRowsSpec(GroupedRows):
         return self.src_type.size_bytes * lanes_of(self.isa)
 
     def words(self) -> tuple[int, ...]:
-        return tuple(words_of(self))
+        return tuple(words_of_rows(self))
 
     def src_ranges(self, places: set[int]) -> list[Range]:
         """Whole vectors, or the real channels."""

@@ -23,7 +23,7 @@ from typing import ClassVar
 from asmdnn.generators.dot.banded_rows import GroupedRowsCode
 from asmdnn.generators.dot.dot_rows import DotRows
 from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD
-from asmdnn.generators.dot.row_words import words_of
+from asmdnn.generators.dot.row_words import words_of_rows
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.packing import packing_of
@@ -43,7 +43,7 @@ class GroupedDotsSpec(DotRows):
         return self.kernel if self.kernel <= MOST_HELD else HELD
 
     def words(self) -> tuple[int, ...]:
-        return tuple(words_of(self))
+        return tuple(words_of_rows(self))
 
     @property
     def parts(self) -> int:

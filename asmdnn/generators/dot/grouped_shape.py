@@ -8,7 +8,7 @@ from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
 from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.row_numbers import RowNumbers
-from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.vector import Lanes, Vector
@@ -186,7 +186,7 @@ class GroupedRows(RowNumbers):
     @property
     def name(self) -> str:
         words = [f"{self.kernel}s{self.stride}", f"{self.sizes}x{self.channels * self.vectors}"]
-        words += ["bias"] * self.bias + list(words_of(self.chain)) + ["streaming"] * self.streaming
+        words += ["bias"] * self.bias + list(chain_words(self.chain)) + ["streaming"] * self.streaming
         words += [checksum(self.code_spec)]
         words = [f"{self.planes}of"] * (self.planes != 1) + words
         types = "f32" if self.src_type == self.weights_type == f32 else f"{self.src_type}{self.weights_type}"

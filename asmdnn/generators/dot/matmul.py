@@ -49,7 +49,7 @@ from asmdnn.generators.dot.matmul_shape import (
 )
 from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.dot.prologue import load_bias, start_tile
-from asmdnn.generators.functions.chain import words_of
+from asmdnn.generators.functions.chain import chain_words
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.lines import LINE_BYTES
@@ -73,7 +73,7 @@ class MatmulTileSpec(TileKernel):
         tile = self.tile
         words = [f"{tile.rows}x{tile.columns}x{tile.depth}"] + [f"i{tile.items.count}"] * (tile.items.count > 1)
         words += ["bias"] * bool(tile.bias) + ["acc"] * tile.accumulate
-        words += ["alpha"] * tile.scaled + ["beta"] * tile.beta + words_of(tile.post_ops)
+        words += ["alpha"] * tile.scaled + ["beta"] * tile.beta + chain_words(tile.post_ops)
         words += ["pack"] * tile.packs + ["prefetch"] * bool(tile.prefetch_lines) + [checksum(self)]
         return f"matmul_{tile.types}_{'_'.join(words)}__{tile.isa}"
 

@@ -24,7 +24,7 @@ from typing import Final
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.panel_product import PANEL_VECTORS, QUAD_BYTES, PanelProduct, PanelProductCode
-from asmdnn.generators.functions.chain import names_of_operands, words_of
+from asmdnn.generators.functions.chain import chain_words, names_of_operands
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.rows import operands_touched, rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
@@ -62,7 +62,7 @@ class QuantizedProductSpec(PanelProduct):
     @property
     def name(self) -> str:
         size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
-        words = [*["offsets"] * self.offsets, *words_of(self.after), checksum(self)]
+        words = [*["offsets"] * self.offsets, *chain_words(self.after), checksum(self)]
         return f"{'nibbles' if self.bits == NIBBLE_BITS else 'octets'}_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
 
     @property

@@ -24,7 +24,7 @@ FIRST_OF_SRC, FIRST_OF_WEIGHTS = "first of src", "first of weights"  # bytes fro
 PLANE_OF_SRC, PLANE_OF_WEIGHTS = "plane of src", "plane of weights"  # bytes from the end the last one to the next plane
 
 
-def words_of(spec: GroupedRows) -> Iterator[int]:
+def words_of_rows(spec: GroupedRows) -> Iterator[int]:
     """All of them."""
     yield from words_in_front(spec).values()
     for band in spec.bands:

@@ -14,7 +14,7 @@ from asmdnn.isa.vector import Vector
 MOST_WORDS = 4  # of a chain in a kernel's name
 
 
-def words_of(chain: Sequence[PostOp]) -> list[str]:
+def chain_words(chain: Sequence[PostOp]) -> list[str]:
     """The chain in a kernel's name, which is a file name: of a long one the beginning."""
     names = [op.name for op in chain]
     return names if len(names) <= MOST_WORDS else [*names[: MOST_WORDS - 1], f"and{len(names) - MOST_WORDS + 1}"]

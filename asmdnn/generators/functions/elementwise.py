@@ -19,12 +19,12 @@ before: a CPU's own prefetchers stop at the end of a page, and computing fills t
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, rows_of
 from asmdnn.generators.functions.chain import (
+    chain_words,
     compose,
     compose_all,
     names_of_operands,
     operands_of,
     operands_read,
-    words_of,
 )
 from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, DST, INTERLEAVED, SRC, MapCode, Result
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -58,7 +58,7 @@ class ElementwiseSpec:
 
     @property
     def name(self) -> str:
-        words = [*words_of(self.chain), *["streaming"] * self.streaming, checksum(self)]
+        words = [*chain_words(self.chain), *["streaming"] * self.streaming, checksum(self)]
         return f"map_f32_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -132,7 +132,7 @@ class TypedElementwiseSpec(ElementwiseSpec):
 
     @property
     def name(self) -> str:
-        words = [*words_of(self.chain), checksum(self)]
+        words = [*chain_words(self.chain), checksum(self)]
         types = "".join(dict.fromkeys(self.types))
         return f"map_{types}_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 

@@ -24,7 +24,7 @@ from functools import lru_cache
 from asmdnn.exact import exact
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
+from asmdnn.generators.functions.chain import chain_words, compose, names_of_operands, operands_of
 from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.program import Program
@@ -91,7 +91,7 @@ class LayerNormSpec:
 
     @property
     def name(self) -> str:
-        words = [*words_of(self.after), *["streaming"] * self.streams, checksum(self)]
+        words = [*chain_words(self.after), *["streaming"] * self.streams, checksum(self)]
         kind = "layernorm" if self.centred else "rmsnorm"
         return f"{kind}_{words_of_types(self.types)}_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 

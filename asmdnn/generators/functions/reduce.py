@@ -20,7 +20,7 @@ from typing import Final
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
+from asmdnn.generators.functions.chain import chain_words, compose, names_of_operands, operands_of
 from asmdnn.generators.functions.pointers import RowPointers
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.generators.functions.program import Program
@@ -66,7 +66,7 @@ class ReduceSpec:
 
     @property
     def name(self) -> str:
-        words = [*words_of((*self.before, *self.after)), checksum(self)]
+        words = [*chain_words((*self.before, *self.after)), checksum(self)]
         return f"reduce_{self.op}_{self.src_kind}_{self.along}{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property

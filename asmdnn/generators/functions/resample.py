@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.chain import apply_composed, chain_words
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.stepping import repeated
@@ -88,7 +88,7 @@ class ResampleSpec:
         sizes = "x".join(str(len(taps)) for taps in self.taps)
         words = [
             f"resample_{''.join(dict.fromkeys(self.kinds))}_{sizes}_{self.together}x{self.elements}",
-            *words_of(self.chain),
+            *chain_words(self.chain),
         ]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"

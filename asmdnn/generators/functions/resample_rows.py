@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.chain import apply_composed, chain_words
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleStep
 from asmdnn.generators.functions.values import Slots
@@ -105,7 +105,7 @@ class ResampleRowsSpec:
     @property
     def name(self) -> str:
         sizes = f"{len(self.taps)}x{len(self.columns[0])}_{self.together}x{self.width}to{self.results}"
-        words = [f"resample_rows_f32_{sizes}", *words_of(self.chain), *["streaming"] * self.streaming]
+        words = [f"resample_rows_f32_{sizes}", *chain_words(self.chain), *["streaming"] * self.streaming]
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     def footprint(self) -> Footprint:

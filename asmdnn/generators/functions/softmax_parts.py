@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from asmdnn.exact import exact
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import compose, names_of_operands, operands_of, words_of
+from asmdnn.generators.functions.chain import chain_words, compose, names_of_operands, operands_of
 from asmdnn.generators.functions.eltwise.exponential import LOG2_E
 from asmdnn.generators.functions.postops import EltwiseOp, Operand, PostOp
 from asmdnn.generators.functions.row_code import DST, SRC, Rows, steps_of
@@ -64,7 +64,7 @@ class SoftmaxPartsSpec:
 
     @property
     def name(self) -> str:
-        words = [*words_of(self.masks), checksum(self)]
+        words = [*chain_words(self.masks), checksum(self)]
         return f"softmaxparts_f32{self.kind}_{self.rows}x{self.elements}_{'_'.join(words)}__{self.isa}"
 
     @property

@@ -2,7 +2,7 @@
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint
-from asmdnn.generators.functions.chain import names_of_operands, operands_of, words_of
+from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_of
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.generators.functions.row_code import steps_of
 from asmdnn.generators.functions.rows import F32_TYPES, operands_touched, rows_touched, words_of_types
@@ -58,7 +58,7 @@ class SoftmaxShape:
 
     def named(self, size: str) -> str:
         """The name of a kernel of that size."""
-        words = [*words_of((*self.before, *self.after)), checksum(self)]
+        words = [*chain_words((*self.before, *self.after)), checksum(self)]
         kind = "logsoftmax" if self.log else "softmax"
         return f"{kind}_{words_of_types(self.types)}_{size}_{'_'.join(words)}__{self.isa}"
 

@@ -20,7 +20,7 @@ TWICE = 2**32 + 1
 ANY = 0  # what is a word, where it stands for all of its values
 
 
-def words_of(
+def image_words(
     loops: Sequence[PixelLoop], window: Sequence[Taps], pixels: int, divisor: int, is_mean: bool
 ) -> dict[str, int]:
     """By name, in order."""

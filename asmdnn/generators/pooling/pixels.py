@@ -21,16 +21,16 @@ With `streaming`, whole vectors go past the caches if dst is aligned to a vector
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range
-from asmdnn.generators.functions.chain import words_of
+from asmdnn.generators.functions.chain import chain_words
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.pooling.pixel_words import (
     ANY,
     DIVISOR,
     WORD_BYTES,
+    image_words,
     loops_in_code,
     window_in_code,
 )
-from asmdnn.generators.pooling.pixel_words import words_of as image_words
 from asmdnn.generators.pooling.pixels_code import WORDS, PixelsCode
 from asmdnn.generators.pooling.window import (
     ARGUMENTS,
@@ -72,7 +72,7 @@ class PoolPixelsSpec(Pooled):
     def name(self) -> str:
         sizes = "x".join(str(taps.positions) for taps in self.window)
         alg, _, of_bytes = self.alg.partition("_")
-        words = [f"{alg}pool_{of_bytes or self.kind}_{sizes}_{self.pixels}x{self.vectors}", *words_of(self.chain)]
+        words = [f"{alg}pool_{of_bytes or self.kind}_{sizes}_{self.pixels}x{self.vectors}", *chain_words(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{checksum(self.code_spec)}__{self.isa}"
 

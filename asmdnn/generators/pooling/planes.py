@@ -10,7 +10,7 @@
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.chain import apply_composed, chain_words
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, Pooled, Reduction, Taps, offsets
@@ -41,7 +41,7 @@ class PoolPlanesSpec(Pooled):
 
     @property
     def name(self) -> str:
-        words = [f"{self.alg}pool_planes_f32_{self.planes}x{self.elements}", *words_of(self.chain)]
+        words = [f"{self.alg}pool_planes_f32_{self.planes}x{self.elements}", *chain_words(self.chain)]
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     def footprint(self) -> Footprint:

@@ -23,7 +23,7 @@ from struct import pack
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.functions.chain import apply_composed, words_of
+from asmdnn.generators.functions.chain import apply_composed, chain_words
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.results import Results, Store
@@ -71,7 +71,7 @@ class PoolRowsSpec(Pooled):
     @property
     def name(self) -> str:
         sizes = "x".join(str(n) for n in (*(taps.positions for taps in self.rows), self.columns))
-        words = [f"{self.alg}pool_rows_{self.kind}_{sizes}s{self.stride}_{self.width}", *words_of(self.chain)]
+        words = [f"{self.alg}pool_rows_{self.kind}_{sizes}s{self.stride}_{self.width}", *chain_words(self.chain)]
         words += ["streaming"] * self.streaming
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.epilogue import EpilogueTypes, TileEpilogue
-from asmdnn.generators.functions.chain import names_of_operands, operands_read, words_of
+from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS, BIAS, DST, PRODUCTS, types_word
 from asmdnn.generators.winograd.forms import FORMS, ResultGroup, Transforms
@@ -57,7 +57,7 @@ class ProductsTransformSpec:
 
     @property
     def name(self) -> str:
-        words = [f"{self.rows}x{self.cols}x{self.channels}", *["bias"] * self.bias, *words_of(self.post_ops)]
+        words = [f"{self.rows}x{self.cols}x{self.channels}", *["bias"] * self.bias, *chain_words(self.post_ops)]
         text = "_".join([*words, checksum(self)])
         return f"winograd_products_{types_word(f32, self.dst_type)}_f{self.m}_{text}__{self.isa}"
 

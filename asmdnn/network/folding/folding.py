@@ -12,7 +12,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.counted.axes import counted_axes
-from asmdnn.network.declaring import Shapes, check_names, constant_of, dims_of, shape_of
+from asmdnn.network.declaring import Shapes, check_names, constant_of, integer_dims, shape_of
 from asmdnn.network.decompositions.halves import in_type_of, in_types
 from asmdnn.network.decompositions.table import decomposed, decomposed_foreign, foreign
 from asmdnn.network.element_types import ELEMENTS
@@ -202,7 +202,7 @@ class Folding:
             self.take(in_types(self, known, declared))
             return
         for name, (shape, dtype) in zip(node.outputs, types, strict=False):
-            self.values[name] = Value(dims_of(shape), np.dtype(dtype))
+            self.values[name] = Value(integer_dims(shape), np.dtype(dtype))
         self.nodes.append(node)
 
     def computed(self, node: Node, operator: Operator, inputs: list[Value | None]) -> list[Value]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from asmdnn.network.declaring import dims_of
+from asmdnn.network.declaring import integer_dims
 from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Type, Value
 
@@ -18,5 +18,5 @@ def is_nothing(node: Node, types: Sequence[Type]) -> bool:
 
 def nothing(types: Sequence[Type]) -> list[Value]:
     """Of results of these dims."""
-    arrays = [np.empty(dims_of(shape), dtype) for shape, dtype in types]
+    arrays = [np.empty(integer_dims(shape), dtype) for shape, dtype in types]
     return [Value(array.shape, array.dtype, array) for array in arrays]

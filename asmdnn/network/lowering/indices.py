@@ -92,7 +92,7 @@ def given_as(steps: Steps, name: str) -> Place:
     return Place(name, input_desc(steps.value(name)))
 
 
-def words_of(steps: Steps, name: str) -> Place:
+def integer_words(steps: Steps, name: str) -> Place:
     """Where all words of an integer lie that callers pass.  Raises Refused."""
     if name not in steps.integers.given:
         raise Refused(f"{name} is {steps.value(name).dtype.name} that a kernel makes, only those of callers are whole")

@@ -255,17 +255,17 @@ def declared_or_late(named: Mapping[str, Any]) -> Types:
 
 
 def declared(named: Mapping[str, Any]) -> Types:
-    return {name: (dims_of(dims), type_named(dtype)) for name, (dtype, dims) in named.items()}
+    return {name: (stored_dims(dims), type_named(dtype)) for name, (dtype, dims) in named.items()}
 
 
-def dims_of(dims: Any) -> tuple[int, ...]:
+def stored_dims(dims: Any) -> tuple[int, ...]:
     require(isinstance(dims, list) and all(type(n) is int and n >= 0 for n in dims), "dims that are none")
     return tuple(dims)
 
 
 def array_at(section: memoryview, dtype: str, dims: list[int], offset: int) -> Array:
     """A read-only array in a section."""
-    element, shape = type_named(dtype), dims_of(dims)
+    element, shape = type_named(dtype), stored_dims(dims)
     require(type(offset) is int and offset >= 0, "an array that is none")
     return np.frombuffer(section[offset:], element, prod(shape)).reshape(shape)
 

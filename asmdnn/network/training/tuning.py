@@ -8,7 +8,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
-from asmdnn.network.dims import Dim, dims_of
+from asmdnn.network.dims import Dim, declared_dims
 from asmdnn.network.graph import TensorType
 from asmdnn.network.onnx.reader import read_model
 
@@ -32,7 +32,7 @@ def fill_from(graph: Any, path: Any, shapes: Any, train: Any) -> None:
     for name, declared in body.inputs.items():
         dims = (shapes or {}).get(name)
         if dims is not None:
-            said = dims_of(name, body.inputs, dims)
+            said = declared_dims(name, body.inputs, dims)
             declared = TensorType(declared.dtype, tuple(n.name if isinstance(n, Dim) else n for n in said))
         graph._inputs[name] = declared
     for name, array in body.constants.items():

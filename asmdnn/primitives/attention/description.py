@@ -5,7 +5,7 @@ from typing import Any
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import matrices, words_of
+from asmdnn.memory.formats import desc_words, matrices
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind, finite
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
@@ -79,7 +79,7 @@ class AttentionForward:
 
     def __str__(self) -> str:
         query, key, value, dst, *mask = (
-            words_of(desc, matrices(NDIMS))
+            desc_words(desc, matrices(NDIMS))
             for desc in (self.query, self.key, self.value, self.dst, self.mask)
             if desc is not None
         )

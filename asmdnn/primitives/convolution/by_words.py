@@ -2,7 +2,7 @@
 in fewer instructions: products/words.py has the same of matrices."""
 
 from asmdnn.generators.dot.conv_shape import blocks_of
-from asmdnn.isa.dot import Types, dot_class, dot_level, words_of
+from asmdnn.isa.dot import Types, dot_class, dot_level, types_of_words
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.primitives.convolution.description import ConvolutionDesc, channels_of_group
 from asmdnn.primitives.convolution.multiplied import types_of
@@ -16,7 +16,7 @@ def words_that_pay(desc: ConvolutionDesc, engine: Engine) -> Types | None:
     """The types of words that are expected to save more than the phase takes, or that weights are packed for; None:
     bytes are multiplied."""
     types = types_of(desc)
-    words = words_of(types, engine.isa)
+    words = types_of_words(types, engine.isa)
     if words is None or not desc.dst.nelems() or channels_of_group(desc, "src") == 1:  # half of every pair would be 0
         return None
     if desc.weights.inner_blocks[-1:] == ((1 + desc.has_groups, words.group),):

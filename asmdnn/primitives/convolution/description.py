@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import activations, weights, words_of
+from asmdnn.memory.formats import activations, desc_words, weights
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.convolution.words import algorithm_of
 from asmdnn.primitives.core.description import WithFormats
@@ -99,7 +99,7 @@ class ConvolutionDesc(WithFormats):
 
     def __str__(self) -> str:
         tensors = ", ".join(
-            f"{name} {words_of(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
+            f"{name} {desc_words(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
         )
         window = f"strides {self.strides}, dilations {self.dilations}, padding {self.padding_l} {self.padding_r}"
         return f"{self._word()} forward of {tensors}, {window}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.generators.dot.few_outputs_shape import MOST_OUTPUTS
 from asmdnn.generators.dot.matmul_shape import RESULTS
-from asmdnn.isa.dot import F32, dot_level, unshifted_level, words_of
+from asmdnn.isa.dot import F32, dot_level, types_of_words, unshifted_level
 from asmdnn.isa.vectors import NARROWEST, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
@@ -176,7 +176,7 @@ def vector_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
     """The same by vectors of a level."""
     lanes, tuning, total = lanes_of(engine.isa), engine.tuning, 0.0
     for part in parts:
-        padded = replace(part, oc_stored=lanes, types=words_of(part.types, engine.isa) or part.types)
+        padded = replace(part, oc_stored=lanes, types=types_of_words(part.types, engine.isa) or part.types)
         model = ImageModel(padded, engine.isa, tuning.convolution, tuning.phases)
         total += model.cycles(choose_tiling(padded, engine.isa, (1,), tuning))
     return total

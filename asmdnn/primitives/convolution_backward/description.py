@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import activations, weights, words_of
+from asmdnn.memory.formats import activations, desc_words, weights
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, DeconvolutionForward
 from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.core.description import WithFormats, asked
@@ -63,7 +63,7 @@ class ConvolutionBackward(WithFormats, BackwardDesc):
 
     def __str__(self) -> str:
         tensors = ", ".join(
-            f"{name} {words_of(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
+            f"{name} {desc_words(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
         )
         p = self.forward()
         window = f"strides {p.strides}, dilations {p.dilations}, padding {p.padding_l} {p.padding_r}"

@@ -7,7 +7,7 @@ from asmdnn import verbose
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import within_memory
-from asmdnn.memory.formats import words_of
+from asmdnn.memory.formats import desc_words
 from asmdnn.notebook import html_of
 from asmdnn.planning.phase import said_of
 from asmdnn.planning.plan import Plan
@@ -147,7 +147,7 @@ class PrimitiveDesc:
     def formats(self) -> dict[str, str]:
         """The tensors of the plan as they are printed, with the letters of their dims: "f32 64x3x7x7 oihw"."""
         letters = partial(kind_of(self.desc).letters, self.desc)
-        return {name: words_of(tensor, letters(name, tensor)) for name, tensor in self.plan.tensors.items()}
+        return {name: desc_words(tensor, letters(name, tensor)) for name, tensor in self.plan.tensors.items()}
 
     def explain(self) -> str:
         """What was chosen and why: refusals, formats, kernels, and the schedule in numbers."""

@@ -11,7 +11,7 @@ i is an input channel, or a channel at a position: src (n, c, [[d,] h,] w) goes 
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import activations, weights, words_of
+from asmdnn.memory.formats import activations, desc_words, weights
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.core.backward import BackwardDesc
 from asmdnn.primitives.core.description import WithFormats, asked
@@ -38,7 +38,7 @@ class _InnerProduct(WithFormats):
 
     def __str__(self) -> str:
         tensors = ", ".join(
-            f"{name} {words_of(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
+            f"{name} {desc_words(desc, self.letters(name, desc))}" for name, desc in self.tensors().items()
         )
         return f"{type(self).__name__} of {tensors}"
 

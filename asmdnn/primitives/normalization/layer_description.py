@@ -3,7 +3,7 @@
 from asmdnn.errors import InvalidArguments
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import matrices, words_of
+from asmdnn.memory.formats import desc_words, matrices
 from asmdnn.primitives.attributes.numbers import FORWARD, check_flag, check_prop_kind
 from asmdnn.primitives.normalization.affine import check_statistics, checked_epsilon
 from asmdnn.primitives.shapes.tensors import check_descs, check_tensor
@@ -54,5 +54,5 @@ class LayerNormForward:
         what = "rms norm" if self.rms else "layer norm"
         more = [name for name in ("scale", "shift") if getattr(self, name) is not None]
         more += [("given" if self.use_global_stats else "written") + " statistics"] * (self.variance is not None)
-        src, dst = (words_of(desc, matrices(desc.ndims)) for desc in (self.src, self.dst))
+        src, dst = (desc_words(desc, matrices(desc.ndims)) for desc in (self.src, self.dst))
         return f"{what} of {src} to {dst}" + (f" with {', '.join(more)}" if more else "")

@@ -44,7 +44,7 @@ def phases_of(
     shared: dict[Loops, list[PoolCall]] = {}
     for call in calls:
         shared.setdefault(outer_of(call.loops, tuning.round_records) if many else (), []).append(call)
-    words, starts = words_of(kernels)
+    words, starts = words_of_kernels(kernels)
     phases: list[Phase] = []
     first = np.zeros(0, np.int64)
     for outer, some in shared.items():
@@ -70,7 +70,7 @@ def phases_of(
     return phases, {name: array for name, array in constants.items() if name in arguments}
 
 
-def words_of(kernels: Sequence[KernelSpec]) -> tuple[Int64, Int64]:
+def words_of_kernels(kernels: Sequence[KernelSpec]) -> tuple[Int64, Int64]:
     """The words of all kernels, each list of them once, and the byte at which those of each begin."""
     words, known, starts = list[int](), dict[tuple[int, ...], int](), list[int]()
     for spec in kernels:

@@ -20,7 +20,7 @@ from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.assembly import Assembly, constant_words
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import MOST_CYCLES, Phase, View
@@ -29,7 +29,6 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
-from asmdnn.primitives.pooling_backward.means import words_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import dataclass, replace
@@ -78,7 +77,7 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     own = {name: MemoryDesc(tensor.dims, tensor.dtype, tag) for name, tensor in given.items()}
     assembly = Assembly(engine.tuning, engine.isa)
     if desc.indices.dtype == s32:
-        assembly.constants[NUMBERS] = words_of(np.arange(prod(pixels), dtype=np.int32))
+        assembly.constants[NUMBERS] = constant_words(np.arange(prod(pixels), dtype=np.int32))
     *outer, row = (patches_of(desc, axis) for axis in range(len(pixels)))
     each = ([patch for cell in along for patch in apart(cell)] for along in outer)
     patches = list(product(*each, row)) if desc.diff_src.nelems() else []

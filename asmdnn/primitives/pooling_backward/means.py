@@ -12,8 +12,8 @@ from asmdnn.generators.functions.postops import BinaryOp
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.phase import Int64, View
+from asmdnn.planning.assembly import Assembly, constant_words
+from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR
@@ -31,7 +31,6 @@ Array = npt.NDArray[Any]
 NAME = "means"
 WEIGHTS, FACTORS = "weights of means", "factors of means"  # constants
 DIVIDED = "divided"  # scratch
-WORD_BYTES = 8  # of a constant's elements
 
 
 def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
@@ -59,7 +58,7 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
         divide(assembly, tensors["diff_dst"], factors, engine)
         places["src"] = View(DIVIDED)
     assembly.add_plan(inner, places)
-    assembly.constants[WEIGHTS] = words_of(Memory.from_numpy(np.full(dims, value, np.float32), weights).array)
+    assembly.constants[WEIGHTS] = constant_words(Memory.from_numpy(np.full(dims, value, np.float32), weights).array)
     return assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("diff_src",))
 
 
@@ -85,13 +84,6 @@ def divide(assembly: Assembly, diff_dst: MemoryDesc, factors: Floats, engine: En
         lambda operands: BinaryOp("mul", operands["factors"]),
     )  # fmt: skip
     plan = schedule(request, NO_ATTR, engine)
-    assembly.constants[FACTORS] = words_of(factors.ravel())
+    assembly.constants[FACTORS] = constant_words(factors.ravel())
     assembly.scratch[DIVIDED] = divided.size_bytes
     assembly.add_plan(plan, {"dst": View(DIVIDED), "factors": View(FACTORS, 0, factors.nbytes)})
-
-
-def words_of(array: Array) -> Int64:
-    """Numbers as a constant of a plan: in whole words."""
-    data = np.zeros(-(-array.nbytes // WORD_BYTES) * WORD_BYTES, np.uint8)
-    data[: array.nbytes] = array.view(np.uint8).ravel()
-    return data.view(np.int64)

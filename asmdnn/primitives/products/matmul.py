@@ -2,7 +2,7 @@
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import matrices, words_of
+from asmdnn.memory.formats import desc_words, matrices
 from asmdnn.primitives.core.description import WithFormats
 from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.records import dataclass
@@ -41,7 +41,7 @@ class MatMul(WithFormats):
         return matrices(tensor.ndims)
 
     def __str__(self) -> str:
-        tensors = (f"{name} {words_of(desc, self.letters(name, desc))}" for name, desc in self.tensors().items())
+        tensors = (f"{name} {desc_words(desc, self.letters(name, desc))}" for name, desc in self.tensors().items())
         return f"matmul of {', '.join(tensors)}"
 
     def _check_sizes(self) -> None:

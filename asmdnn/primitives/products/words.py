@@ -6,7 +6,7 @@ phase takes.  Rows hardly matter, so that weights are in one format for many and
 
 from math import prod
 
-from asmdnn.isa.dot import Types, dot_level, words_of
+from asmdnn.isa.dot import Types, dot_level, types_of_words
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.core.engine import Engine
@@ -17,7 +17,7 @@ from asmdnn.primitives.products.matrices import WeightsPanels, panel_columns
 
 def as_words(desc: MatMul, types: Types, engine: Engine) -> Types:
     """The types of words if they pay and weights may be in panels of them, else those of bytes, which are given."""
-    words = words_of(types, engine.isa)
+    words = types_of_words(types, engine.isa)
     if words is None or not desc.dst.nelems():
         return types
     if desc.weights.inner_blocks:

@@ -5,7 +5,7 @@ from asmdnn.exact import exact
 from asmdnn.isa.nibbles import NIBBLE_BITS
 from asmdnn.isa.small_floats import TABLES
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import words_of
+from asmdnn.memory.formats import desc_words
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
@@ -86,7 +86,7 @@ class QuantizedMatMul:
 
     def __str__(self) -> str:
         more = " with offsets" * (self.offsets is not None)
-        src, dst = words_of(self.src, "mk"), words_of(self.dst, "mn")
+        src, dst = desc_words(self.src, "mk"), desc_words(self.dst, "mn")
         return f"product of {src} with weights of {self.bits} bits in groups of {self.group}{more} to {dst}"
 
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import words_of
+from asmdnn.memory.formats import desc_words
 from asmdnn.primitives.core.backward import DIFF, BackwardDesc
 from asmdnn.primitives.recurrent.description import (
     GRUForward,
@@ -31,7 +31,7 @@ from asmdnn.primitives.recurrent.description import (
     RecurrentForward,
     VanillaRNNForward,
 )
-from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, dims_of, letters_of
+from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, argument_dims, letters_of
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass, fields
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
@@ -64,7 +64,7 @@ class RecurrentBackward(BackwardDesc):
 
     def __post_init__(self) -> None:
         forward, tensors = self.forward, self.tensors()
-        wanted = dims_of(forward.sizes, forward.BIAS_ROWS)
+        wanted = argument_dims(forward.sizes, forward.BIAS_ROWS)
         for name, desc in tensors.items():
             of = name.removeprefix(DIFF)
             if name != of and desc.dims != wanted[of]:
@@ -99,7 +99,9 @@ class RecurrentBackward(BackwardDesc):
         return letters_of(name, tensor)
 
     def __str__(self) -> str:
-        tensors = ", ".join(f"{name} {words_of(desc, letters_of(name, desc))}" for name, desc in self.tensors().items())
+        tensors = ", ".join(
+            f"{name} {desc_words(desc, letters_of(name, desc))}" for name, desc in self.tensors().items()
+        )
         return f"{self.FORWARD.NAME} backward {self.direction} of {tensors}"
 
 

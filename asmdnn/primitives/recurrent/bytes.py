@@ -5,16 +5,14 @@ and h R together, so the product of all steps has that start, and a step none.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from asmdnn.generators.dot.starts import ARGUMENTS, StartsSpec
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
-from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.assembly import Assembly, constant_words
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import NOTHING, Int64, Phase, View, records_of
 from asmdnn.planning.plan import Plan
@@ -30,7 +28,6 @@ from asmdnn.types import DataType, PropKind, f32, s32, u8
 SUMMED = ("weights_layer", "weights_iter")
 COLUMN_SUMS, STARTS, SCALES = "sums of columns", "starts of gates", "scales of gates"
 MOST_VECTORS = 4  # of starts made by one call
-WORD_BYTES = 8
 
 
 def add_starts(assembly: Assembly, tensors: Mapping[str, MemoryDesc], packed: MemoryDesc, shift: int, isa: str) -> None:
@@ -59,17 +56,11 @@ def add_sums_of(assembly: Assembly, name: str, weights: MemoryDesc, buffer: str,
     add_reorder(assembly, Reordering(name, plain, buffer, target))
 
 
-def words_of(array: NDArray[Any]) -> Int64:
-    """The bytes of an array as words of a constant, with zeros after."""
-    data = array.tobytes()
-    return np.frombuffer(data + bytes(-len(data) % WORD_BYTES), np.int64)
-
-
 def scales_of(data: Qparams, weights: Qparams, gates: int, hidden: int) -> Int64:
     """f32[gates, hidden]: what 1 of a sum of products of bytes stands for."""
     factors = 1 / (np.float64(data[0]) * np.array(weights, np.float64))
     factors = factors.reshape(gates, hidden) if len(factors) > 1 else np.broadcast_to(factors, (gates, hidden))
-    return words_of(factors.astype(np.float32))
+    return constant_words(factors.astype(np.float32))
 
 
 def zero_state(
@@ -77,7 +68,7 @@ def zero_state(
 ) -> tuple[MemoryDesc, Int64]:
     """A state of zeros, one for all layers and directions."""
     desc = MemoryDesc((*like.dims[:2], sequences, channels), dtype, strides=(0, 0, channels, 1))
-    return desc, words_of(np.full(sequences * channels, shift, dtype.numpy))
+    return desc, constant_words(np.full(sequences * channels, shift, dtype.numpy))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -38,7 +38,7 @@ from typing import ClassVar, get_args
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import words_of
+from asmdnn.memory.formats import desc_words
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
 from asmdnn.primitives.core.description import WithFormats
 from asmdnn.primitives.recurrent.qparams import checked_data, checked_scales
@@ -105,7 +105,9 @@ class Recurrent(WithFormats):
         return letters_of(name, tensor)
 
     def __str__(self) -> str:
-        tensors = ", ".join(f"{name} {words_of(desc, letters_of(name, desc))}" for name, desc in self.tensors().items())
+        tensors = ", ".join(
+            f"{name} {desc_words(desc, letters_of(name, desc))}" for name, desc in self.tensors().items()
+        )
         return f"{self.NAME} {self.prop_kind.value} {self.direction} of {tensors}"
 
 

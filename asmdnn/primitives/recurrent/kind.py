@@ -23,14 +23,14 @@ FORWARD = (rounded.plans, forward.plans)
 
 
 def words(desc: RecurrentForward) -> Words:
-    return words_of(desc, desc.prop_kind.value)
+    return rnn_words(desc, desc.prop_kind.value)
 
 
 def backward_words(desc: RecurrentBackward) -> Words:
-    return words_of(desc.forward, desc.prop_kind.value)
+    return rnn_words(desc.forward, desc.prop_kind.value)
 
 
-def words_of(desc: RecurrentForward, prop_kind: str) -> Words:
+def rnn_words(desc: RecurrentForward, prop_kind: str) -> Words:
     """As oneDNN's verbose lines and benchdnn say it."""
     s = desc.sizes
     auxiliary = f"alg:{desc.NAME} direction:{desc.direction}"

@@ -126,7 +126,7 @@ def sizes_of(
     )
 
 
-def dims_of(sizes: Sizes, bias_rows: int) -> dict[str, tuple[int, ...]]:
+def argument_dims(sizes: Sizes, bias_rows: int) -> dict[str, tuple[int, ...]]:
     """The dims of all arguments, by name."""
     s = sizes
     both, of_layer = (s.layers, s.directions), (s.rows,) if s.concatenated else (s.steps, s.sequences)
@@ -149,7 +149,7 @@ def dims_of(sizes: Sizes, bias_rows: int) -> dict[str, tuple[int, ...]]:
 
 def check_tensors(tensors: Mapping[str, MemoryDesc], sizes: Sizes, bias_rows: int) -> None:
     """Raise InvalidArguments unless all dims are those that the sizes make."""
-    wanted = dims_of(sizes, bias_rows)
+    wanted = argument_dims(sizes, bias_rows)
     for name, desc in tensors.items():
         if 0 in desc.dims:
             raise InvalidArguments(f"{name} has dims {desc.dims}, none may be 0")

@@ -2,7 +2,7 @@
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import letters_of_either, words_of
+from asmdnn.memory.formats import desc_words, letters_of_either
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import s8
@@ -56,4 +56,4 @@ class Reorder:
     def __str__(self) -> str:
         compensation = "" if self.compensation is None else f" with compensation over mask {self.compensation}"
         letters = letters_of_either(self.src, self.dst)
-        return f"reorder of {words_of(self.src, letters)} to {words_of(self.dst, letters)}{compensation}"
+        return f"reorder of {desc_words(self.src, letters)} to {desc_words(self.dst, letters)}{compensation}"

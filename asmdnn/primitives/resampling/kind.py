@@ -10,10 +10,10 @@ LETTERS = "dhw"
 
 
 def words(desc: ResamplingForward) -> Words:
-    return words_of(desc, "forward_inference")
+    return resampling_words(desc, "forward_inference")
 
 
-def words_of(desc: ResamplingForward, prop_kind: str) -> Words:
+def resampling_words(desc: ResamplingForward, prop_kind: str) -> Words:
     src, dst = desc.src.dims, desc.dst.dims
     sizes = zip(LETTERS[2 - len(src) :], src[2:], dst[2:], strict=True)
     problem = f"mb{src[0]}ic{src[1]}_" + "_".join(f"i{a}{i}o{a}{o}" for a, i, o in sizes)
@@ -21,7 +21,7 @@ def words_of(desc: ResamplingForward, prop_kind: str) -> Words:
 
 
 def backward_words(desc: ResamplingBackward) -> Words:
-    return words_of(desc.forward(), desc.prop_kind.value)
+    return resampling_words(desc.forward(), desc.prop_kind.value)
 
 
 KINDS = (

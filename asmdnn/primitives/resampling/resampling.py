@@ -8,10 +8,10 @@ from asmdnn.generators.functions.postops import PostOp
 from asmdnn.isa.elements import narrowing_level, storing_element
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.assembly import Assembly
+from asmdnn.planning.assembly import Assembly, constant_words
 from asmdnn.planning.calls import phases_of
 from asmdnn.planning.machine import machine_of
-from asmdnn.planning.phase import Int64, views
+from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
@@ -26,7 +26,7 @@ from asmdnn.primitives.reorder.copies import WORD
 from asmdnn.primitives.resampling.channels import DenseChannels
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
-from asmdnn.primitives.resampling.taps import Numbers, ResampleTaps
+from asmdnn.primitives.resampling.taps import ResampleTaps
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.words import in_words
 from asmdnn.records import dataclass, replace
@@ -180,15 +180,9 @@ def resampled(way: str, request: ResampleRequest, src: MemoryDesc, dst: MemoryDe
         several = taps.each > 1
         buffers.append(f"weights{axis}" if several else "")
         if several:
-            assembly.constants[f"weights{axis}"] = words_of(taps.weights)
+            assembly.constants[f"weights{axis}"] = constant_words(taps.weights.astype(np.float32))
     assembly.add(maker.phases(views(("src", "dst", *buffers)), engine.tuning.phases))
     return assembly.plan(name, tensors, ("dst",))
-
-
-def words_of(weights: Numbers) -> Int64:
-    """As f32 numbers in int64 words."""
-    flat = weights.astype(np.float32).ravel()
-    return np.pad(flat, (0, flat.size % 2)).view(np.int64)
 
 
 plans = implementations_of(

@@ -19,6 +19,7 @@ from asmdnn.generators.functions.resample_rows import (
 )
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
+from asmdnn.planning.assembly import constant_words
 from asmdnn.planning.calls import Call
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import Int64
@@ -91,8 +92,7 @@ class DenseRows:
         found = {}
         if self.row_taps > 1:
             rows = reduce(products, (taps.weights for taps in self.outer))
-            flat = rows.astype(np.float32).ravel()
-            found["weights"] = np.pad(flat, (0, flat.size % 2)).view(np.int64)
+            found["weights"] = constant_words(rows.astype(np.float32))
         if self.axes[-1].each > 1:
             found["factors"] = factors_of(self.axes[-1], lanes_of(self.isa))
         return found

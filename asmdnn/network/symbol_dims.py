@@ -6,7 +6,7 @@ from asmdnn.network.static import needed
 from asmdnn.network.symbols import Symbol
 
 
-def dims_of(symbol: Symbol) -> tuple[int, ...]:
+def symbol_dims(symbol: Symbol) -> tuple[int, ...]:
     """Raises InvalidArguments where inputs have open dims, or nodes do not fit their operands."""
     graph, name = symbol.graph, symbol.name
     nodes = needed(tuple(graph._nodes), (name,))
