@@ -192,9 +192,9 @@ def test_packing_is_deterministic_and_padded_with_zeros() -> None:
     [
         (lambda: ops.pack_conv_weights(A), "w has dims"),
         (lambda: ops.pack_conv_weights(W, (1, 3, 9, 9)), "input channels"),
-        (lambda: ops.pack_conv_weights(W, (1, 20)), "image must be"),
-        (lambda: ops.pack_conv_weights(W, image=3), "image must be"),
-        (lambda: ops.pack_conv_weights(W, image=[[1], 2, 3, 4]), "image must be"),
+        (lambda: ops.pack_conv_weights(W, (1, 20)), "dims must be"),
+        (lambda: ops.pack_conv_weights(W, dims=3), "dims must be"),
+        (lambda: ops.pack_conv_weights(W, dims=[[1], 2, 3, 4]), "dims must be"),
         (lambda: ops.conv2d(X, ops.pack_weights(B)), "both must have 4"),
         (lambda: ops.matmul(A, ops.pack_conv_weights(W)), "weights has"),
         (lambda: ops.conv2d(X[:, :3], ops.pack_conv_weights(W)), "input channels"),

@@ -146,7 +146,7 @@ class ElsewhereDlpack(SpeaksDlpack):
         return 2, 0  # kDLCUDA
 
 
-@pytest.mark.parametrize("name", ["x", "w", "b"])
+@pytest.mark.parametrize("name", ["x", "w", "bias"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -166,7 +166,7 @@ class ElsewhereDlpack(SpeaksDlpack):
     ids=["float64", "int32", "big-endian", "rank", "ragged", "large", "texts", "str", "object", "device", "unaligned"],
 )  # fmt: skip
 def test_arrays_that_are_refused(data: Data, name: str, change: Any, message: str) -> None:
-    arguments = {"x": data.src, "w": data.weights, "b": data.bias}
+    arguments = {"x": data.src, "w": data.weights, "bias": data.bias}
     arguments[name] = change(arguments[name])
     with pytest.raises(dnn.InvalidArguments, match=rf"^{name}\b.*{message}"):
         ops.conv2d(**arguments)
@@ -290,10 +290,10 @@ def test_a_shape_is_planned_once(data: Data) -> None:
 def test_what_differs_has_a_call_of_its_own(data: Data) -> None:
     calls.clear()
     options: list[dict[str, Any]] = [
-        {"b": None}, {"b": data.bias}, {"b": data.bias, "padding": 1}, {"b": data.bias, "stride": 2},
-        {"b": data.bias, "dilation": 2}, {"b": data.bias, "post_ops": RELU},
-        {"b": data.bias, "post_ops": [dnn.Eltwise("relu", 0.5)]}, {"b": data.bias, "engine": dnn.Engine(threads=1)},
-        {"b": data.bias, "engine": dnn.Engine(threads=2)},
+        {"bias": None}, {"bias": data.bias}, {"bias": data.bias, "padding": 1}, {"bias": data.bias, "stride": 2},
+        {"bias": data.bias, "dilation": 2}, {"bias": data.bias, "post_ops": RELU},
+        {"bias": data.bias, "post_ops": [dnn.Eltwise("relu", 0.5)]},
+        {"bias": data.bias, "engine": dnn.Engine(threads=1)}, {"bias": data.bias, "engine": dnn.Engine(threads=2)},
     ]  # fmt: skip
     for _ in range(2):
         for each in options:

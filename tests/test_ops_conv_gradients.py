@@ -74,8 +74,8 @@ Y, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
     ("call", "message"),
     [
         (lambda: ops.conv_input_gradient(Y, W, (1, 4, 9, 8)), "seen from its forward pass: dst's height is 6"),
-        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8)), "image must be 4 integers, the dims of an array"),
-        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8.0)), "image must be 4 integers"),  # type: ignore[arg-type]
+        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8)), "dims must be 4 integers, the dims of an array"),
+        (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8.0)), "dims must be 4 integers"),  # type: ignore[arg-type]
         (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8), groups=0), "groups must be an integer of at least 1"),
         (lambda: ops.conv_input_gradient(Y[0, 0], W, (1, 4, 8, 8)), "dy has dims .*, 3 to 5 are needed"),
         (lambda: ops.conv_input_gradient(Y, W[0], (1, 4, 8, 8)), "w has dims"),

@@ -123,7 +123,7 @@ X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
         (lambda: ops.conv_transpose2d(X, W, padding=9), "padding leaves nothing"),
         (lambda: ops.conv_transpose2d(X, W[:4]), "weights has 4 input channels, src has 8"),
         (lambda: ops.pack_conv_weights(W[0, 0]), "w has dims"),
-        (lambda: ops.pack_conv_weights(W, image=(1, 8, 6), groups=2), "image must be four dims"),
+        (lambda: ops.pack_conv_weights(W, dims=(1, 8, 6), groups=2), "dims must be four"),
     ],
 )
 def test_what_does_not_fit(call: Any, message: str) -> None:

@@ -121,7 +121,7 @@ X, W = integers(np.uint8, 4, 8), integers(np.int8, 3, 8)
         ({"dtype": dnn.s8, "out": np.zeros((4, 3), np.uint8)}, "out is of u8, but dtype is s8"),
         ({"out": np.zeros((3, 4), np.int32)}, r"out has dims \(3, 4\), the result has \(4, 3\)"),
         ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),
-        ({"b": np.zeros(4, np.float32)}, r"b has dims \(4,\), it must be \(3,\)"),
+        ({"bias": np.zeros(4, np.float32)}, r"bias has dims \(4,\), it must be \(3,\)"),
         ({"w": np.zeros((3, 8, 1), np.int8)}, r"w has dims \(3, 8, 1\), x \(4, 8\)"),
         ({"w": np.zeros((3, 7), np.int8)}, "all but the first must be equal"),
         ({"x": np.zeros(8, np.uint8)}, "x has 1 dims, it must have 2 to 5"),

@@ -184,7 +184,7 @@ X, W = integers(np.uint8, 1, 4, 6, 6), integers(np.int8, 8, 4, 3, 3)
         ({"out": [1]}, "out must be an array of numpy"),
         ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),
         ({"groups": 3}, "the first must be a multiple of groups"),
-        ({"b": np.zeros((3, 5), np.float32)}, "bias"),
+        ({"bias": np.zeros((3, 5), np.float32)}, "bias"),
     ],
 )
 def test_bad_input(options: Mapping[str, Any], message: str) -> None:

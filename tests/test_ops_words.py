@@ -1,4 +1,4 @@
-"""Words in array calls: "same" and "valid" for padding, "relu" and "sum" for post-ops."""
+"""Words in array calls: "same" and "valid" for padding, "relu" and "sum" for post-ops; older names of arguments."""
 
 from typing import Any
 
@@ -93,3 +93,19 @@ def test_refusals(call: Any, says: str) -> None:
 def test_a_word_in_the_place_of_an_array(call: Any, said: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=said):
         call()
+
+
+def test_older_names_of_arguments() -> None:
+    bias, dy = RANDOM.standard_normal(16).astype(np.float32), np.ones((2, 16, 7, 9), np.float32)
+    assert np.array_equal(ops.conv2d(X, W, b=bias), ops.conv2d(X, W, bias))  # type: ignore[call-arg]
+    found = ops.conv_input_gradient(dy, w=W, image=X.shape)  # type: ignore[call-arg]
+    assert np.array_equal(found, ops.conv_input_gradient(dy, W, dims=X.shape))
+
+
+def test_an_argument_has_one_name() -> None:
+    with pytest.raises(dnn.InvalidArguments, match="b is the older name of bias: leave it out"):
+        ops.conv2d(X, W, bias=None, b=np.zeros(16, np.float32))  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="image"):
+        ops.matmul(X, X, image=(1, 2))  # type: ignore[call-arg]
+    a, b = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)
+    assert np.array_equal(ops.matmul(a=a, b=b), a @ b)  # a name of its own there

@@ -20,13 +20,13 @@ from asmdnn.ops.typed import kind_of
 from asmdnn.primitives.core.engine import Engine
 
 
-def adaptive_avg_pool_gradient(dy: Any, image: Sequence[int], *, engine: Engine | None = None) -> AnyArray:
-    """The gradient of x of adaptive_avg_pool, for the gradient dy of its result; image: the dims of x, (n, c, ..).
+def adaptive_avg_pool_gradient(dy: Any, dims: Sequence[int], *, engine: Engine | None = None) -> AnyArray:
+    """The gradient of x of adaptive_avg_pool, for the gradient dy of its result; dims: those of x, (n, c, ..).
 
     Windows that do not divide an axis overlap; then it is a matrix product along each axis, in f32.  dy: f32, bf16 or
     f16, as the result.  Raises InvalidArguments, Unimplemented.
     """
-    dst, dims = adaptive("dy", dy, image)
+    dst, dims = adaptive("dy", dy, dims)
     sizes = list(zip(dims[2:], dst.shape[2:], strict=True))
     if all(n % o == 0 for n, o in sizes):
         return avg_pool_gradient(dst, dims, [n // o for n, o in sizes], engine=engine)
@@ -47,12 +47,10 @@ def shares_of_windows(n: int, outputs: int) -> Array:
     return shares
 
 
-def adaptive_max_pool_gradient(
-    dy: Any, indices: Any, image: Sequence[int], *, engine: Engine | None = None
-) -> AnyArray:
+def adaptive_max_pool_gradient(dy: Any, indices: Any, dims: Sequence[int], *, engine: Engine | None = None) -> AnyArray:
     """The gradient of x of adaptive_max_pool, for the gradient dy of its result and the indices that it has returned:
     int64, or int32, the number of each maximum's element in its plane; all else as in adaptive_avg_pool_gradient."""
-    dst, dims = adaptive("dy", dy, image)
+    dst, dims = adaptive("dy", dy, dims)
     plane, places = prod(dims[2:]), as_array("indices", indices)
     if places.dtype not in (np.int64, np.int32) or places.shape != dst.shape:
         raise InvalidArguments(f"indices must be int64 or int32 with the dims of dy, not {places.dtype} {places.shape}")
@@ -63,12 +61,14 @@ def adaptive_max_pool_gradient(
     return of_elements(part, at, (*dims[:2], plane), 2, engine).reshape(dims)
 
 
-def adaptive(label: str, dy: Any, image: Sequence[int]) -> tuple[AnyArray, tuple[int, ...]]:
+def adaptive(label: str, dy: Any, dims: Sequence[int]) -> tuple[AnyArray, tuple[int, ...]]:
     """The gradient of a result, and the dims of what was pooled.  Raises InvalidArguments."""
     dst = floats(label, dy)
     if not 1 <= dst.ndim - 2 <= 3:
         raise InvalidArguments(f"dy has dims {shown(dst.shape)}, 3 to 5 are needed: (n, c, ...)")
-    dims = given_dims("image", image, dst.ndim)
+    dims = given_dims("dims", dims, dst.ndim)
     if dims[:2] != dst.shape[:2] or min(dst.shape[2:]) < 1 or min(dims[2:]) < 1:
-        raise InvalidArguments(f"dy has dims {dst.shape}, image {dims}: images and channels must be equal, none is 0")
+        raise InvalidArguments(
+            f"dy has dims {dst.shape}, dims are {dims}: images and channels must be equal, none is 0"
+        )
     return dst, dims

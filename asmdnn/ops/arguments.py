@@ -100,12 +100,12 @@ def pads(value: int | Sequence[int], axes: int) -> tuple[int, ...]:
 
 
 def image_dims(value: Sequence[int] | None, ndims: int) -> tuple[int, ...] | None:
-    """The dims of an image, None if there are none."""
+    """The dims of x, None if there are none."""
     if value is None:
         return None
-    dims = integers("image", value)
+    dims = integers("dims", value)
     if len(dims) != ndims:
-        raise InvalidArguments(f"image must be {COUNTS[ndims]} dims, (n, c, ...), not {shown(value)}")
+        raise InvalidArguments(f"dims must be {COUNTS[ndims]}, (n, c, ...), not {shown(value)}")
     return dims
 
 

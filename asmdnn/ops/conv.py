@@ -20,7 +20,7 @@ TRANSPOSE1D, TRANSPOSE2D, TRANSPOSE3D = (
 def conv1d(
     x: Any,
     w: Any,
-    b: Any = None,
+    bias: Any = None,
     *,
     stride: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -42,13 +42,13 @@ def conv1d(
     """
     window = ConvWindow(stride, padding, dilation, groups, data_format=data_format)
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
-    return convolve(CONV1D, (x, w, b), window, out, request)
+    return convolve(CONV1D, (x, w, bias), window, out, request)
 
 
 def conv2d(
     x: Any,
     w: Any,
-    b: Any = None,
+    bias: Any = None,
     *,
     stride: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -68,15 +68,16 @@ def conv2d(
     """2D convolution (cross-correlation, as in every deep-learning library) of arrays.
 
     x: (n, c, h, w); w: (o, c / groups, kh, kw), or what `pack_conv_weights` made of it, once, instead of with every
-    call; b: (o,) or None.  stride, dilation (1 is dense): one integer or (height, width); padding: one, two, or (top,
-    left, bottom, right), filled with zeros; "same", for results of x's size over the stride, rounded up; or "valid".
-    Each of `groups` groups of output channels is computed from its group of input channels.  post_ops run in order on
-    the result, words for those without parameters, such as "relu"; `Sum` adds what `out` held, and tensors of a
-    `PostOp` come with their data.  algorithm: "winograd" is for 3x3 with stride 1 and rounds more (docs/winograd.md),
+    call; bias: (o,) or None.  stride, dilation (1 is dense): one integer or (height, width); padding: one, two, or
+    (top, left, bottom, right), filled with zeros; "same", for results of x's size over the stride, rounded up; or
+    "valid".  Each of `groups` groups of output channels is computed from its group of input channels.  post_ops run in
+    order on the result, words for those without parameters, such as "relu"; `Sum` adds what `out` held, and tensors of
+    a `PostOp` come with their data.  algorithm: "winograd" is for 3x3 with stride 1 and rounds more (docs/winograd.md),
     "auto" takes it where it is expected to be faster; weights that are packed for it need no word.
     Returns a new array (n, o, oh, ow), or `out`: anything that exports memory of these dims.  Arrays may be numpy's, or
-    anything that speaks DLPack or the array interface.  x and out may lie anyhow, such as parts of larger ones; w and b
-    are copied if not dense.  data_format: "NHWC" for x (n, h, w, c) and a result with channels last; w stays as it is.
+    anything that speaks DLPack or the array interface.  x and out may lie anyhow, such as parts of larger ones; w and
+    bias are copied if not dense.  data_format: "NHWC" for x (n, h, w, c) and a result with channels last; w stays as
+    it is.
     Of other types than f32, and with scales and zero points of "x", "w" and "out", see docs/low-precision.md: bf16 or
     f16 both, or u8 or s8 times s8.  The result has `dtype`; without it x's type, but s32 of integers, f32 with scales.
     Pixels of padding count as x's zero point.  fpmath_mode: what f32 arrays may be rounded to before they are
@@ -85,13 +86,13 @@ def conv2d(
     """
     window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm, data_format=data_format)
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
-    return convolve(CONV2D, (x, w, b), window, out, request)
+    return convolve(CONV2D, (x, w, bias), window, out, request)
 
 
 def conv3d(
     x: Any,
     w: Any,
-    b: Any = None,
+    bias: Any = None,
     *,
     stride: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -113,13 +114,13 @@ def conv3d(
     """
     window = ConvWindow(stride, padding, dilation, groups, data_format=data_format)
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
-    return convolve(CONV3D, (x, w, b), window, out, request)
+    return convolve(CONV3D, (x, w, bias), window, out, request)
 
 
 def conv_transpose1d(
     x: Any,
     w: Any,
-    b: Any = None,
+    bias: Any = None,
     *,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
@@ -138,13 +139,13 @@ def conv_transpose1d(
     """As conv_transpose2d with one spatial axis: x (n, c, w), w (c, o / groups, kw)."""
     window = ConvWindow(stride, padding, dilation, groups, output_padding)
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
-    return convolve(TRANSPOSE1D, (x, w, b), window, out, request)
+    return convolve(TRANSPOSE1D, (x, w, bias), window, out, request)
 
 
 def conv_transpose2d(
     x: Any,
     w: Any,
-    b: Any = None,
+    bias: Any = None,
     *,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
@@ -169,13 +170,13 @@ def conv_transpose2d(
     """
     window = ConvWindow(stride, padding, dilation, groups, output_padding)
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
-    return convolve(TRANSPOSE2D, (x, w, b), window, out, request)
+    return convolve(TRANSPOSE2D, (x, w, bias), window, out, request)
 
 
 def conv_transpose3d(
     x: Any,
     w: Any,
-    b: Any = None,
+    bias: Any = None,
     *,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
@@ -194,4 +195,4 @@ def conv_transpose3d(
     """As conv_transpose2d with three spatial axes: x (n, c, d, h, w), w (c, o / groups, kd, kh, kw)."""
     window = ConvWindow(stride, padding, dilation, groups, output_padding)
     request = ProductRequest(post_ops, dtype, scales, zero_points, engine, (fpmath_mode, accumulation_mode))
-    return convolve(TRANSPOSE3D, (x, w, b), window, out, request)
+    return convolve(TRANSPOSE3D, (x, w, bias), window, out, request)

@@ -29,7 +29,7 @@ MOST_AXES = 3
 def conv_input_gradient(
     dy: Any,
     w: Any,
-    image: Sequence[int],
+    dims: Sequence[int],
     *,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
@@ -41,7 +41,7 @@ def conv_input_gradient(
 ) -> AnyArray:
     """The gradient of x of conv1d, conv2d or conv3d (the rank says which), for the gradient dy of their result.
 
-    w and the window as they were in the forward pass; image: the dims of x, (n, c, h, w) and so on.  algorithm: as in
+    w and the window as they were in the forward pass; dims: those of x, (n, c, h, w) and so on.  algorithm: as in
     conv2d.  dy, w: f32, bf16 or f16; the result has dy's type, or that of out: anything that exports memory of x's
     dims.  Raises InvalidArguments, Unimplemented.
     """
@@ -50,7 +50,7 @@ def conv_input_gradient(
     window = ConvWindow(stride, padding, dilation, groups, 0, algorithm)
     key = (kind.name, "input", window.plain(kind))
     dims, plain = (
-        given_dims("image", image, kind.axes + 2),
+        given_dims("dims", dims, kind.axes + 2),
         plain_weights(kind, weights.shape, groups, kind_of(weights)),
     )
 

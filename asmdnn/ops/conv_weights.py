@@ -18,7 +18,7 @@ from asmdnn.types import ConvolutionAlgorithm, FpMathMode
 
 def pack_conv_weights(
     w: Any,
-    image: Sequence[int] | None = None,
+    dims: Sequence[int] | None = None,
     *,
     stride: int | Sequence[int] = 1,
     padding: Padding = 0,
@@ -30,20 +30,20 @@ def pack_conv_weights(
 ) -> Memory:
     """Weights (o, c / groups, ...) in a format that conv1d, 2d or 3d reads without packing them, for any images.
 
-    `image` and the window are the dims (n, c, h, w) and so on for which the format should be the fastest; it serves all
-    others too, a few percent slower where they would have chosen wider or narrower panels.  The result's `array` can be
-    saved and mapped back, see `pack_weights`.  With an `algorithm` other than "direct" they may be transformed for
-    Winograd's convolution, which then serves images of all sizes, with windows of stride 1 alone.  Packed with an
+    dims, of x, (n, c, h, w) and so on, and the window are those for which the format should be the fastest; it serves
+    all others too, a few percent slower where they would have chosen wider or narrower panels.  The result's `array`
+    can be saved and mapped back, see `pack_weights`.  With an `algorithm` other than "direct" they may be transformed
+    for Winograd's convolution, which then serves images of all sizes, with windows of stride 1 alone.  Packed with an
     fpmath_mode, which may make bf16 of f32, they are for f32 images and the same mode.
     Raises InvalidArguments.
     """
     window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm)
-    return packed(w, image, window, False, Attr(fpmath_mode=fpmath_mode), engine)
+    return packed(w, dims, window, False, Attr(fpmath_mode=fpmath_mode), engine)
 
 
 def pack_conv_transpose_weights(
     w: Any,
-    image: Sequence[int] | None = None,
+    dims: Sequence[int] | None = None,
     *,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
@@ -54,21 +54,21 @@ def pack_conv_transpose_weights(
 ) -> Memory:
     """The same of weights (c, o / groups, ...), for conv_transpose1d, 2d and 3d."""
     window = ConvWindow(stride, padding, dilation, groups)
-    return packed(w, image, window, True, Attr(fpmath_mode=fpmath_mode), engine)
+    return packed(w, dims, window, True, Attr(fpmath_mode=fpmath_mode), engine)
 
 
 def packed(
-    w: Any, image: Sequence[int] | None, window: ConvWindow, transposed: bool, attr: Attr, engine: Engine | None
+    w: Any, dims: Sequence[int] | None, window: ConvWindow, transposed: bool, attr: Attr, engine: Engine | None
 ) -> Memory:
     """Weights of any type for a convolution with this attribute, or its adjoint."""
     if is_typed(w):
         axes = min(max(np.ndim(w) - 2, 1), 3) if not isinstance(w, Memory) else w.desc.ndims - 2
-        return packed_typed(ConvFunction("pack", axes, transposed), w, image, window, engine)
+        return packed_typed(ConvFunction("pack", axes, transposed), w, dims, window, engine)
     plain = w if type(w) is np.ndarray and w.dtype is F32 else as_f32("w", w)
     kind = ConvFunction(
         "pack_conv_transpose" if transposed else "pack_conv", min(max(plain.ndim - 2, 1), 3), transposed
     )
-    dims = image_dims(image, kind.axes + 2)
+    dims = image_dims(dims, kind.axes + 2)
     key = (kind, plain.shape, plain.strides, dims, window.plain(kind), attr, engine_key(engine))
     weights = plain_weights(kind, plain.shape, window.groups)
     return pack("w", plain, key, lambda: packing_desc(kind, weights, dims, window, (attr, engine)), engine, weights)

@@ -38,7 +38,7 @@ def convolve(
     arrays: list[AnyArray] = [image, weights]
     third = None
     if b is not None:
-        bias = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("b", b)
+        bias = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("bias", b)
         third = (bias.shape, bias.strides)
         arrays.append(bias)
     target = where = None
@@ -51,7 +51,7 @@ def convolve(
     key = (kind.name, image.shape, image.strides, second, third, where, numbers, asked)
     call = kept_call(key)
     if call is None:
-        labels = ("x", "w", "b")[: len(arrays)]
+        labels = ("x", "w", "bias")[: len(arrays)]
         given = ConvArrays(kind, dict(zip(labels, arrays, strict=True)), w.desc if type(w) is Memory else None, window)
         call = calls.put(key, prepare(given, target, attr_of(chain, request.modes), engine))
     if chain:
@@ -99,11 +99,11 @@ def prepare(given: ConvArrays, out: Array | None, attr: Attr, engine: Engine | N
     """The call for arrays of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
     kind, arrays, packed, window = given.kind, given.arrays, given.packed, given.window
     for name, array in arrays.items():
-        check_array(name, array, 1 if name == "b" else kind.axes + 2, is_packed=name == "w" and packed is not None)
+        check_array(name, array, 1 if name == "bias" else kind.axes + 2, is_packed=name == "w" and packed is not None)
     plain = None if packed else plain_weights(kind, arrays["w"].shape, window.groups)
     # Winograd's transform of the weights costs more than packing them: where it is with every call, the plan weighs it.
     wanted = packed or (any_format(plain) if window.algorithm == "direct" else plain)
-    bias = MemoryDesc(arrays["b"].shape, f32, "a") if "b" in arrays else None
+    bias = MemoryDesc(arrays["bias"].shape, f32, "a") if "bias" in arrays else None
     assert wanted is not None
     image, is_copied = layout_of("x", arrays["x"])
     desc = description(kind, image, wanted, bias, window)
@@ -116,10 +116,10 @@ def prepare(given: ConvArrays, out: Array | None, attr: Attr, engine: Engine | N
         weights = primitive.pd.plan.tensors["weights"]
         packer = ArgumentPacker(Primitive(primitive_desc(Reorder(plain, weights), engine=engine)), 1)
     data = attr.data()
-    tensors = [desc.src, packed or plain, *[bias] * ("b" in arrays)]
+    tensors = [desc.src, packed or plain, *[bias] * ("bias" in arrays)]
     return ArrayCall(
         primitive,
-        ["src", "weights", *["bias"] * ("b" in arrays), *data, "dst"],
+        ["src", "weights", *["bias"] * ("bias" in arrays), *data, "dst"],
         [*arrays, *data, "out"],
         [*tensors, *(memory.desc for memory in data.values()), desc.dst],  # type: ignore[list-item]
         [i for i, array in enumerate(arrays.values()) if (not array.flags.c_contiguous if i else is_copied)],

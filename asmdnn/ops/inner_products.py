@@ -25,7 +25,7 @@ CHANNELS = 1  # the mask of weights' output channels
 def inner_product(
     x: Any,
     w: Any,
-    b: Any = None,
+    bias: Any = None,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
     dtype: DataType | None = None,
@@ -36,10 +36,10 @@ def inner_product(
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
-    """A fully connected layer: out[n, o] = b[o] + the sum over c and positions of x[n, c, ..] * w[o, c, ..].
+    """A fully connected layer: out[n, o] = bias[o] + the sum over c and positions of x[n, c, ..] * w[o, c, ..].
 
     x: (n, c) with up to three spatial dims; w: (o, c) with the same ones, or a Memory in any format of the primitive's;
-    b: (o,) or None.  Arrays may have any strides that are not negative; others are copied.  post_ops run in order on
+    bias: (o,) or None.  Arrays may have any strides that are not negative; others are copied.  post_ops run in order on
     the result; `Sum` adds what `out` held.  Returns a new array (n, o), or `out`: anything that exports memory of these
     dims, strided too.
     Types are those of `matmul`, and so are the modes; scales and zero points are of "x", "w" and "out", those of w for
@@ -48,8 +48,8 @@ def inner_product(
     """
     weights_desc = w.desc if type(w) is Memory else None
     arrays = {"src": typed("x", x), "weights": typed("w", w) if weights_desc is None else w.array}
-    if b is not None:
-        arrays["bias"] = typed("b", b)
+    if bias is not None:
+        arrays["bias"] = typed("bias", bias)
     channels = check_dims(arrays["src"].shape, arrays["weights"].shape if weights_desc is None else weights_desc.dims)
     numbers = NONE if scales is zero_points is NOTHING else numbers_of(scales, zero_points, channels)
     modes = fpmath_mode, accumulation_mode
@@ -128,7 +128,7 @@ def prepare(
     request: ProductRequest,
 ) -> ArrayCall:
     """The call for arrays of these shapes, strides and types.  Raises InvalidArguments, Unimplemented."""
-    labels = {"src": "x", "weights": "w", "bias": "b"}
+    labels = {"src": "x", "weights": "w", "bias": "bias"}
     layouts = {name: layout_of(labels[name], x) for name, x in arrays.items() if packed is None or name != "weights"}
     if packed is not None:
         layouts["weights"] = packed, False
@@ -145,7 +145,7 @@ def prepare(
     if dst.dims != dims:
         raise InvalidArguments(f"out has dims {dst.dims}, the result has {dims}")
     if "bias" in descs and descs["bias"].dims != dims[1:]:
-        raise InvalidArguments(f"b has dims {descs['bias'].dims}, it must be ({dims[1]},), one for each of w's rows")
+        raise InvalidArguments(f"bias has dims {descs['bias'].dims}, it must be ({dims[1]},), one for each of w's rows")
     desc = InnerProductForward(descs["src"], descs["weights"], dst, descs.get("bias"))
     primitive = Primitive(primitive_desc(desc, attr, request.engine))
     data = attr.data()

@@ -21,15 +21,15 @@ SCATTERED = ("none", "add")  # reductions with gradients
 
 
 def gather_gradient(
-    dy: Any, indices: Any, image: Sequence[int], axis: int = 0, *, out: Any = None, engine: Engine | None = None
+    dy: Any, indices: Any, dims: Sequence[int], axis: int = 0, *, out: Any = None, engine: Engine | None = None
 ) -> AnyArray:
-    """The gradient of x of gather(x, indices, axis), for the gradient dy of its result; image: the dims of x.
+    """The gradient of x of gather(x, indices, axis), for the gradient dy of its result; dims: those of x.
 
     What one index has named several times is summed in f32, in the order of indices.  dy: of f32, bf16 or f16, as the
     result.  Raises InvalidArguments.
     """
     part, positions = floats("dy", dy), integers_of(indices)
-    dims = given_dims("image", image, part.ndim - positions.ndim + 1)
+    dims = given_dims("dims", dims, part.ndim - positions.ndim + 1)
     found = scatter(zeros_of(dims, part), positions, part, axis_of(axis, len(dims)), "add", out=out, engine=engine)
     return found if out is not None else found.view(own_type(kind_of(part), part))
 
@@ -81,15 +81,15 @@ def without_overwritten(
 
 
 def topk_gradient(
-    dy: Any, indices: Any, image: Sequence[int], axis: int = -1, *, engine: Engine | None = None
+    dy: Any, indices: Any, dims: Sequence[int], axis: int = -1, *, engine: Engine | None = None
 ) -> AnyArray:
     """The gradient of x of the values of topk(x, k, axis), for their gradient dy and the indices beside them.
 
-    image: the dims of x; 0 for what was not among the best.  dy: of f32, bf16 or f16; so is the result.
+    dims: those of x; 0 for what was not among the best.  dy: of f32, bf16 or f16; so is the result.
     Raises InvalidArguments.
     """
     part, positions = floats("dy", dy), integers_of(indices)
-    dims = given_dims("image", image, part.ndim)
+    dims = given_dims("dims", dims, part.ndim)
     at = axis_of(axis, len(dims))
     if positions.shape != part.shape or [*part.shape[:at], *part.shape[at + 1 :]] != [*dims[:at], *dims[at + 1 :]]:
         raise InvalidArguments(f"dy has dims {part.shape}, indices {positions.shape}: those of {dims} but for the axis")

@@ -40,19 +40,19 @@ def split_gradient(dys: Sequence[Any], axis: int = 0, *, out: Any = None, engine
 
 def slice_gradient(
     dy: Any,
-    image: Sequence[int],
+    dims: Sequence[int],
     starts: Sequence[int],
     stops: Sequence[int],
     steps: Sequence[int] = (),
     *,
     engine: Engine | None = None,
 ) -> AnyArray:
-    """The gradient of x of slice(x, starts, stops, steps), for the gradient dy of its result; image: the dims of x.
+    """The gradient of x of slice(x, starts, stops, steps), for the gradient dy of its result; dims: those of x.
 
     0 where nothing was taken.  dy: of f32, bf16 or f16, as the result.  Raises InvalidArguments.
     """
     part = floats("dy", dy)
-    dims = given_dims("image", image, part.ndim)
+    dims = given_dims("dims", dims, part.ndim)
     words = [integers(name, values) for name, values in (("starts", starts), ("stops", stops))]
     words.append((1,) * part.ndim if isinstance(steps, tuple) and not steps else integers("steps", steps))
     if any(len(numbers) != part.ndim for numbers in words) or 0 in words[2]:
@@ -102,13 +102,13 @@ def pad_gradient(dy: Any, widths: Widths, mode: PadMode = "constant", *, engine:
     return summed_to(wide, wide.shape, found, engine)
 
 
-def expand_gradient(dy: Any, image: Sequence[int], *, engine: Engine | None = None) -> AnyArray:
+def expand_gradient(dy: Any, dims: Sequence[int], *, engine: Engine | None = None) -> AnyArray:
     """The gradient of x of expand(x, dims), for the gradient dy of its result: sums over what was repeated.
 
-    image: the dims of x.  dy: of f32, bf16 or f16; so is the result.  Raises InvalidArguments.
+    dims: those of x.  dy: of f32, bf16 or f16; so is the result.  Raises InvalidArguments.
     """
-    found, dims = floats("dy", dy), tuple(integers("image", image))
+    found, dims = floats("dy", dy), tuple(integers("dims", dims))
     own = (1,) * (found.ndim - len(dims)) + dims
     if len(dims) > found.ndim or any(n not in (1, m) for n, m in zip(own, found.shape, strict=True)):
-        raise InvalidArguments(f"image is {shown(dims)}, from the end on it must be 1 or as dy: {found.shape}")
+        raise InvalidArguments(f"dims are {shown(dims)}, from the end on they must be 1 or as dy: {found.shape}")
     return summed_to(found, dims, found, engine)

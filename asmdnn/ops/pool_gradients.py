@@ -19,7 +19,7 @@ from asmdnn.types import PoolingAlgorithm, s32
 
 def avg_pool_gradient(
     dy: Any,
-    image: Sequence[int],
+    dims: Sequence[int],
     kernel: Sizes,
     *,
     stride: Sizes | None = None,
@@ -28,20 +28,20 @@ def avg_pool_gradient(
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
-    """The gradient of x of avg_pool, for the gradient dy of its result; image: the dims of x, (n, c, h, w) and so on.
+    """The gradient of x of avg_pool, for the gradient dy of its result; dims: those of x, (n, c, h, w) and so on.
 
     dy: f32, bf16 or f16, as the result.
     The window is that of the forward pass; ceil_mode is in the dims of dy.  Raises InvalidArguments, Unimplemented.
     """
     include = flag("count_include_pad", count_include_pad)
     alg: PoolingAlgorithm = "avg_include_padding" if include else "avg_exclude_padding"
-    return pool_gradient(alg, dy, image, (kernel, stride, padding, 1), kept={}, out=out, engine=engine)
+    return pool_gradient(alg, dy, dims, (kernel, stride, padding, 1), kept={}, out=out, engine=engine)
 
 
 def max_pool_gradient(
     dy: Any,
     indices: Any,
-    image: Sequence[int],
+    dims: Sequence[int],
     kernel: Sizes,
     *,
     stride: Sizes | None = None,
@@ -60,13 +60,13 @@ def max_pool_gradient(
         raise InvalidArguments(f"indices must be int64 or int32 with the dims of dy, not {places.dtype} {places.shape}")
     words = allocated(places.clip(-1, 2**31 - 1).astype, np.int32, order="C")
     kept = {"indices": ("indices", words.view(F32))}
-    return pool_gradient("max", dy, image, (kernel, stride, padding, dilation), kept=kept, out=out, engine=engine)
+    return pool_gradient("max", dy, dims, (kernel, stride, padding, dilation), kept=kept, out=out, engine=engine)
 
 
 def pool_gradient(
     alg: PoolingAlgorithm,
     dy: Any,
-    image: Sequence[int],
+    dims: Sequence[int],
     window: tuple[Sizes, Sizes | None, Sizes, Sizes],
     kept: Labels,
     out: Any,
@@ -90,5 +90,5 @@ def pool_gradient(
         return PoolingBackward(alg, *fields, places)
 
     inputs = {"diff_dst": ("dy", dst), **kept}
-    dims = given_dims("image", image, axes + 2)
+    dims = given_dims("dims", dims, axes + 2)
     return gradient(("pool", alg, sizes, strides, before, steps), inputs, ("diff_src", dims), describe, out, engine)

@@ -72,7 +72,7 @@ def resize(
 
 def resize_gradient(
     dy: Any,
-    image: Sequence[int],
+    dims: Sequence[int],
     *,
     factor: float | Sequence[float] | None = None,
     mode: ResamplingAlgorithm = "nearest",
@@ -81,7 +81,7 @@ def resize_gradient(
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
-    """The gradient of x of resize, for the gradient dy of its result; image: the dims of x, (n, c, [d, [h,]] w).
+    """The gradient of x of resize, for the gradient dy of its result; dims: those of x, (n, c, [d, [h,]] w).
 
     dy: f32, bf16 or f16, as the result.  factor: as given to resize; None, as for a size, means the quotient of dims.
     All else is as there.
@@ -90,7 +90,7 @@ def resize_gradient(
     array = floats("dy", dy)
     if array.ndim < 3:
         raise InvalidArguments(f"dy has dims {array.shape}, it must have those of an image: (n, c, [d, [h,]] w)")
-    dims = given_dims("image", image, array.ndim)
+    dims = given_dims("dims", dims, array.ndim)
     given = () if factor is None else factors_of(factor, array.ndim - 2)
 
     def describe(descs: Gradients) -> ResamplingBackward:

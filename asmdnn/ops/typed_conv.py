@@ -32,7 +32,7 @@ def typed_convolution(
         raise InvalidArguments(f"x has {image.ndim} dims, {kind.axes + 2} are needed")
     memories = {"src": readable("x", image), "weights": weights_of(kind, w, window.groups)}
     if b is not None:
-        memories["bias"] = readable("b", allocated(np.ascontiguousarray, typed("b", b)))
+        memories["bias"] = readable("bias", allocated(np.ascontiguousarray, typed("bias", b)))
     src, weights = memories["src"].desc, memories["weights"].desc
     bias = memories["bias"].desc if b is not None else None
     desc = description(kind, src, weights, bias, window)
@@ -63,13 +63,13 @@ def weights_of(kind: ConvFunction, w: Any, groups: int) -> Memory:
 
 
 def packed_typed(
-    kind: ConvFunction, w: Any, image: Sequence[int] | None, window: ConvWindow, engine: Engine | None
+    kind: ConvFunction, w: Any, dims: Sequence[int] | None, window: ConvWindow, engine: Engine | None
 ) -> Memory:
     """Weights of other types than f32 in the format that convolutions read fastest: of src of their own type, or, if
     they are s8, of u8 or s8."""
     window.plain(kind)
     weights = weights_of(kind, w, window.groups)
-    dims, dtype = image_dims(image, kind.axes + 2), weights.desc.dtype
+    dims, dtype = image_dims(dims, kind.axes + 2), weights.desc.dtype
     planned = NO_ATTR, engine
     target = packing_desc(kind, weights.desc, dims, window, planned, packed_source(dtype))
     return reorder(weights, target, engine=engine)

@@ -88,7 +88,7 @@ def test_mistakes() -> None:
     with pytest.raises(dnn.Unimplemented, match="diff_dst has no elements, of which there are no sums"):
         dnn.primitive_desc(dnn.ResamplingBackward("linear", src, layout((1, 2, 0, 14), "abcd")))
     dy = np.ones(dst.dims, np.float32)
-    with pytest.raises(dnn.InvalidArguments, match="image must be 4 integers"):
+    with pytest.raises(dnn.InvalidArguments, match="dims must be 4 integers"):
         ops.resize_gradient(dy, (1, 2, 5))
     with pytest.raises(dnn.InvalidArguments, match="it must have those of an image"):
         ops.resize_gradient(np.float32(1), (), factor=2)
