@@ -101,7 +101,7 @@ def engine_of(isa: str, threads: int = 1) -> dnn.Engine:
 def by_strips(pair: Pair, isa: str, rows: int, attr: dnn.Attr | None = None, threads: int = 1) -> dnn.PrimitiveDesc:
     """In strips of so many rows, which the planner might not choose."""
     desc, attr, engine = pair.desc(), attr or pair.attr(), engine_of(isa, threads)
-    plan = prepared(desc, attr, engine).planned(rows)
+    plan = prepared(desc, attr, engine).in_strips(rows)
     assert plan.implementation == f"strips+direct+depthwise:{isa}"
     plan.check()
     return dnn.PrimitiveDesc(desc, attr, engine, plan)
@@ -163,7 +163,7 @@ def in_rounds(pair: Pair, isa: str) -> dnn.PrimitiveDesc:
     engine = engine_of(isa)
     tuning = replace(engine.tuning, convolution=replace(engine.tuning.convolution, written_out=4, round_records=1))
     engine = replace(engine, tuning=tuning)
-    return dnn.PrimitiveDesc(pair.desc(), pair.attr(), engine, prepared(pair.desc(), pair.attr(), engine).planned(3))
+    return dnn.PrimitiveDesc(pair.desc(), pair.attr(), engine, prepared(pair.desc(), pair.attr(), engine).in_strips(3))
 
 
 def test_many_records_are_rounds(planned_isa: str) -> None:

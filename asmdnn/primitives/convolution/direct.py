@@ -106,7 +106,7 @@ def planned_parts(
         plans.append(schedule_tiles(name, tensors, TileEnds(chain, operands, starts), g, tiling, engine))
     plan = joined(plans, turns_of(resolved.dst, engine.tuning.convolution))
     if starts:
-        plan = starts.planned(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning)
+        plan = starts.in_front_of(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning)
     return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
 
 

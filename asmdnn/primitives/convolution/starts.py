@@ -102,7 +102,7 @@ class Starts:
         fits = is_whole and summed.sums.nelems() == g.groups * g.oc * g.packed_positions
         return replace(self, packed=summed) if fits else self
 
-    def planned(self, plan: Plan, group_bytes: int, tuning: Tuning) -> Plan:
+    def in_front_of(self, plan: Plan, group_bytes: int, tuning: Tuning) -> Plan:
         """`plan`, whose kernels start from these, after what makes them; group_bytes: of the weights of a group."""
         lists, taps = self.lists(), [] if self.packed else self.taps()
         ones = np.ones(ONES_BYTES // self.summed.src.size_bytes, self.summed.src.numpy)

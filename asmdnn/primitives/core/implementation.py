@@ -1,4 +1,8 @@
-"""Implementation lists: each implementation answers a request with a plan, or a refusal with its reason."""
+"""Implementation lists: each implementation answers a request with a plan, or a refusal with its reason.
+
+In their modules `plan` is such an implementation, and `plans` yields several answers.  `planned` returns a Plan, or
+raises Refused.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence

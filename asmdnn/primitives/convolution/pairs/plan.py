@@ -32,7 +32,7 @@ def plan_strips(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Answer 
         return iter(())
     try:
         made = prepared(desc, attr, engine)
-        return made.planned(made.height())
+        return made.in_strips(made.height())
     except Refused as reason:
         return Refusal(f"{NAME}:{f32_dot_level(engine.isa)}", str(reason))
 
@@ -76,8 +76,8 @@ class PreparedPair:
             raise Refused(f"strips of {rows} rows are expected to take {cost:.0f} cycles, phases {other:.0f}")
         return rows
 
-    def planned(self, rows: int) -> Plan:
-        """In strips of so many rows.  Raises Refused."""
+    def in_strips(self, rows: int) -> Plan:
+        """The plan, of so many rows each.  Raises Refused."""
         first, second = self.plans
         tensors = {name: tensor for name, tensor in first.tensors.items() if name != "dst"}
         parts = Parts(self.pair, {**tensors, **tensors_of(second, self.pair.names)})
@@ -133,6 +133,6 @@ def every_height(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterat
         return
     for rows in dict.fromkeys(heights(made.pair.second.dst.dims[ROWS])):
         try:
-            yield f"strips of {rows} rows", made.planned(rows)
+            yield f"strips of {rows} rows", made.in_strips(rows)
         except Refused:
             continue
