@@ -63,11 +63,6 @@ VARIANTS = MappingProxyType(
 )
 
 
-def is_demanded(desc: ConvolutionForward) -> bool:
-    """Whether no other algorithm will do: it is asked for, or the weights are transformed already."""
-    return desc.algorithm == Algorithm.convolution_winograd or isinstance(desc.weights, WinogradDesc)
-
-
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """Of every variant; nothing where another algorithm is demanded."""
     if desc.algorithm == Algorithm.convolution_direct and not is_demanded(desc):
