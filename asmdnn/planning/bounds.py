@@ -14,6 +14,13 @@ from asmdnn.planning.touches import Calls
 WORD_BYTES = 8
 
 
+def check_names(plan: Schedule) -> None:
+    """Outputs, and what may share their memory, are tensors that a caller passes."""
+    for name in (*plan.outputs, *plan.in_place):
+        if name not in plan.tensors:
+            raise PlanError(f"{name} is said to be an output, or its memory, and is no tensor of the plan")
+
+
 def check_form(plan: Schedule, index: int) -> None:
     """The executor walks dense int64 records, and trusts their kernel indices."""
     phase, where = plan.phases[index], f"phase {index}"

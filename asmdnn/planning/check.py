@@ -1,6 +1,6 @@
 """The proof of a plan, from its schedule and its kernels' footprints, without running anything or writing rounds out.
 
-1. Well formed: records are what the executor reads, and name kernels that exist.
+1. Well formed: records are what the executor reads, and name kernels and tensors that exist.
 2. In bounds: every byte that a record reads or writes lies inside the view that the argument points into, and every
    view inside its buffer.
 3. Disjoint: no two records of a phase write one element, none reads what another writes; those of a group may in order.
@@ -39,6 +39,7 @@ MOST_LOOKED_AT = 1 << 24  # elements and gaps of an input
 
 def check_plan(plan: Schedule) -> None:
     """Raise PlanError unless all of the above holds."""
+    bounds.check_names(plan)
     for index in range(len(plan.phases)):
         bounds.check_form(plan, index)
     proof = Proof(plan)

@@ -210,6 +210,12 @@ def test_an_output_that_is_not_declared(planned_isa: str) -> None:
         replace(proven(DIRECT, planned_isa).plan, outputs=()).check()
 
 
+@pytest.mark.parametrize("names", [{"outputs": ("dst", "more")}, {"in_place": ("more",)}])
+def test_names_of_no_tensor(planned_isa: str, names: dict[str, Any]) -> None:
+    with pytest.raises(PlanError, match="more is said to be an output"):
+        replace(proven(DIRECT, planned_isa).plan, **names).check()
+
+
 def test_phases(planned_isa: str) -> None:
     before, product, after = proven(REORDERED, planned_isa).plan.phases
     assert before.arguments[:2] == views(("src", "copy of src"))

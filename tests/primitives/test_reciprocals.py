@@ -1,5 +1,6 @@
 """Large results of bytes are multiplied by the reciprocals of their scales: the formula, within a rounding."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.functions.quotient import QuotientSpec
+from tests.support.plans import proved_desc
 
 LEVELS = [pytest.param(isa, marks=pytest.mark.isa(isa)) for isa in ("avx2", "avx512_core", "avx512_core_vnni")]
 SIDE = 60
@@ -51,6 +53,16 @@ def test_results(isa: str, groups: int, mask: int, threads: int) -> None:
     exact = np.maximum(sums, 0) / scales.reshape(1, -1, 1, 1).astype(np.float64) + 3
     found = dst.numpy().astype(np.float64)
     assert (np.abs(found - np.clip(exact, 0, 255)) <= 0.5 + 1e-4).all()
+
+
+def test_results_that_are_copied_back() -> None:
+    """Any input may be their memory, as all of them were read before; the factors are no input."""
+    desc = convolution(1)
+    desc = replace(desc, dst=dnn.MemoryDesc(desc.dst.dims, desc.dst.dtype, "nchw"))
+    pd = proved_desc(desc, dnn.Attr([dnn.Eltwise("relu")], scales={"dst": 0}), dnn.Engine(isa="avx2"))
+    assert divides_before(pd) and pd.implementation.startswith("reorder+")
+    assert "src" in pd.plan.in_place and "binary_1" not in pd.plan.in_place
+    dnn.Primitive(pd)
 
 
 def test_small_results_are_divided() -> None:

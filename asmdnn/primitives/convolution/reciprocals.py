@@ -60,4 +60,5 @@ def after_reciprocals(plan: Plan, operand: str, engine: Engine) -> Plan:
     assembly.add(phases_of([once], views(used), tuning.phases))
     assembly.add_plan(plan, {operand: View(room)})
     tensors[SCALES] = MemoryDesc((count,), f32, "a")
-    return assembly.plan(plan.implementation, tensors, plan.outputs, plan.in_place)
+    in_place = tuple(name for name in plan.in_place if name != operand)
+    return assembly.plan(plan.implementation, tensors, plan.outputs, in_place)
