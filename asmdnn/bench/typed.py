@@ -9,6 +9,7 @@ from asmdnn.bench import chains
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.problem_text import Impossible
 from asmdnn.bench.values import Array, decoded, encoded, is_integer, joined, rounded
+from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.types import DataType, f32
 
 
@@ -50,7 +51,10 @@ def answer(
     if attr.post_ops or attr.scales:
         before = {"dst": decoded(arrays["dst"], dtype)} if "dst" in arrays else {}
         values, error = chains.apply(attr, values, error, {**arrays, **before}, divisor)
-    return Answer(*narrowed(values + zero_point, error, dtype), "numpy")
+    moved = values + zero_point
+    if np.any(zero_point):  # added in f32, unless all are integers
+        error = error + (np.asarray(error) > 0) * UNIT_ROUNDOFF * np.abs(moved)
+    return Answer(*narrowed(moved, error, dtype), "numpy")
 
 
 def together(found: Iterable[tuple[Array, Array | float]]) -> Answer:

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy import signal
 
+import asmdnn as dnn
 from asmdnn.bench.conv_work import ConvWork
 from asmdnn.bench.driver import TensorData
 from asmdnn.bench.judge import Answer, judge
 from asmdnn.bench.problems import parse_problem
 from asmdnn.bench.taps import window_of
+from asmdnn.bench.typed import answer
 from asmdnn.definitions.winograd import winograd_size
 from tests.support.cases import read
 
@@ -123,3 +125,10 @@ def test_the_bound_of_winograd_in_groups_is_that_of_each_group() -> None:
     ]
     whole = winograd_size(src, weights, window_of(groups), groups.groups)
     np.testing.assert_allclose(whole, np.concatenate(parts, axis=1), rtol=1e-12)
+
+
+def test_a_zero_point_of_dst_is_added_in_f32() -> None:
+    sums, error = np.random.default_rng(4).uniform(-1, 1, 200).astype(np.float32), np.full(200, 1e-9)
+    found = answer(dnn.Attr(), sums.astype(np.float64), error, {}, dnn.f32, zero_point=5)
+    assert judge(sums + np.float32(5), found, exact=False).reason == ""
+    assert not np.any(answer(dnn.Attr(), np.float64(sums), 0 * error, {}, dnn.f32, zero_point=5).tolerance)
