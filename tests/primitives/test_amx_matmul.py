@@ -15,6 +15,7 @@ from asmdnn.planning.of_classes import tuning_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import DEFAULT
 from asmdnn.primitives.products.amx import call_cycles
+from asmdnn.runtime.kernels import generate
 from tests.primitives.typed_case import TypedCase, compare, memories_of
 from tests.support.plans import emulate_plan, proved_desc
 
@@ -114,6 +115,23 @@ def test_rows_with_gaps_between_them() -> None:
     got = np.lib.stride_tricks.as_strided(memories["dst"].array, (33, 50), (244, 4))
     assert np.array_equal(got, a[:, :137].astype(np.int64) @ b.astype(np.int64))
     assert (memories["dst"].array == 77).sum() >= 32 * 11
+
+
+@pytest.mark.parametrize("of", ["src", "dst", "bias", "operand"])
+@pytest.mark.parametrize("step", [1 << 29, 3 << 30])
+def test_tensors_that_reach_far(of: str, step: int) -> None:
+    """Matrices, or rows, so many bytes apart: code steps over 2 GiB at most, so that calls have fewer of them."""
+    for dims, shared, strides in (((5, 20, 64), (1, 64, 64), (step, 256, 4)), ((300, 64), (64, 64), (step >> 4, 4))):
+        tensors = {name: dnn.MemoryDesc(dims, dnn.f32, "abc"[: len(dims)]) for name in ("dst", "bias", "operand")}
+        tensors["src"] = dnn.MemoryDesc(dims, dnn.bf16, "abc"[: len(dims)])
+        dtype = tensors[of].dtype
+        tensors[of] = dnn.MemoryDesc(dims, dtype, strides=(*(x // dtype.size_bytes for x in strides[:-1]), 1))
+        operand = tensors.pop("operand")
+        desc = dnn.MatMul(weights=dnn.MemoryDesc(shared, dnn.bf16, "any"), **tensors)
+        attr = dnn.Attr([dnn.Binary("add", operand)] * (of == "operand"))
+        pd = proved_desc(desc, attr, dnn.Engine(isa=ISA, threads=1, machine="sapphire_rapids"))
+        assert "amx" in pd.implementation or len(dims) == 2
+        assert all(generate(spec) for spec in pd.plan.specs)
 
 
 def test_few_rows_are_left_to_vectors() -> None:

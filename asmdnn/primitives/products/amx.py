@@ -10,12 +10,12 @@ from math import prod
 from asmdnn.generators.dot.matmul_shape import MatmulTile
 from asmdnn.isa.dot import GROUP_BYTES, dot_level
 from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
-from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, NEAR, TILE_COLUMNS, TILE_GROUPS, TILE_ROWS, Far
+from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, NEAR, TILE_COLUMNS, TILE_GROUPS, TILE_ROW_BYTES, TILE_ROWS, Far
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import Block, expected_cycles
-from asmdnn.primitives.products.matrices import Panels, panel_columns
+from asmdnn.primitives.products.matrices import Matrix, Panels, panel_columns
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.types import HALF_FLOATS
@@ -86,11 +86,18 @@ def most_rows(p: Product, target: Target) -> int:
 
 
 def most_items(p: Product, target: Target) -> int:
-    """Matrices of a call: where rows are few, those of the innermost batch dim that share weights, and operands."""
+    """Matrices of a call: where rows are few, those of the innermost batch dim that share weights, and operands, and
+    that code steps over."""
     shared = (p.weights, *p.post_op_operands)
     if not p.batch or any(x.batch_bytes[-1] for x in shared):
         return 1
-    return max(1, min(p.batch[-1], most_rows(p, target) // p.m))
+    apart = max(x.batch_bytes[-1] for x in (p.src, p.dst, *stepped(p.bias)))
+    near = MAX_OFFSET // apart if apart else p.batch[-1]
+    return max(1, min(p.batch[-1], most_rows(p, target) // p.m, near))
+
+
+def stepped(bias: Matrix | None) -> tuple[Matrix, ...]:
+    return () if bias is None else (bias,)
 
 
 @lru_cache(maxsize=1024)
@@ -166,7 +173,9 @@ def check_amx(p: Product, target: Target) -> None:
         raise Refused("there are no steps of k")
     if (rows := p.m * most_items(p, target)) < tuning.amx_rows:
         raise Refused(f"{rows} rows are left to vectors: tiles take {tuning.amx_rows} or more")
-    if max(MOST_ROWS * max(p.src.row_bytes, p.dst.row_bytes), TILE_GROUPS * p.weights.row_bytes) > MAX_OFFSET:
+    row_bytes = max(x.row_bytes for x in (p.src, p.dst, *stepped(p.bias), *p.post_op_operands))
+    panel_bytes = p.k * BLOCK_TILES * TILE_ROW_BYTES
+    if max(MOST_ROWS * row_bytes, TILE_GROUPS * p.weights.row_bytes, panel_bytes) > MAX_OFFSET:
         raise Refused("the rows of a call are more than 2 GiB apart")
     vectors = expected_cycles(p, target.of_vectors(dot_level(p.types, target.isa)))
     if p.types.src in HALF_FLOATS:
