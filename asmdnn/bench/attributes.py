@@ -147,8 +147,12 @@ def numbers_of(
         values = quantity.zero_points(dims[name], channels)
         arrays[f"{name}_zero_points"] = values.ravel()
         shifts[name], masks[name] = quantity.spread(values, dims[name]), quantity.mask(channels)
-    rounded = ROUNDED.get(fpmath.partition(":")[0], dnn.f32)
-    return TypedNumbers(types, arrays, rounded, shifts), masks
+    return TypedNumbers(types, arrays, rounded_to(fpmath), shifts), masks
+
+
+def rounded_to(fpmath: str) -> DataType:
+    """What f32 may be rounded to, by the word of `--attr-fpmath`."""
+    return ROUNDED.get(fpmath.partition(":")[0], dnn.f32)
 
 
 def options(example: str) -> dict[str, Option]:

@@ -13,7 +13,7 @@ from asmdnn.bench.driver import Case, PeerSide
 from asmdnn.bench.pairs import TwoPrimitives, depthwise_of, second_problem
 from asmdnn.bench.post_ops import dims_after
 from asmdnn.bench.problems import ConvProblem
-from asmdnn.bench.product_work import HALF_ROUNDINGS, SCALED_ENDS, Arrays, Doubles, product_options
+from asmdnn.bench.product_work import SCALED_ENDS, Arrays, Doubles, product_options
 from asmdnn.bench.taps import positions_of, window_of
 from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.weights_work import CHANNELS, LAYER_DIRECTION, WeightsSettings, WeightsWork
@@ -132,8 +132,7 @@ class ConvWork(WeightsWork):
             return max(direct, self._gradient_roundings)
         if not self.may_be_winograd or self.written:
             return direct
-        halves = HALF_ROUNDINGS * self.may_sum_halves
-        return max(p.ic, p.oc) // p.groups + ROUNDINGS + BF16_ROUNDINGS * self.may_round_tiles + halves
+        return max(p.ic, p.oc) // p.groups + ROUNDINGS + BF16_ROUNDINGS * self.may_round_tiles + self.coarse_roundings
 
     @property
     def _gradient_roundings(self) -> int:

@@ -20,7 +20,6 @@ LARGEST_INTEGER = EXACT_SUM // 16  # bias and old dst may add two of these
 # Of types that have not all of the larger ones; sums of products of those of 8 bits should be numbers of the type.
 LARGEST_INTEGERS = {dnn.f16: 2**11, **dict.fromkeys((*FLOATS8, dnn.f4_e2m1), 2**2), dnn.nf4: 1}
 LARGEST_REALS = {dnn.f4_e2m1: 6}  # of tables, whose numbers all should come
-FACTORS = ("src", "weights")  # of sums of products
 
 
 def limits_of(dtype: DataType) -> tuple[int, int]:
@@ -33,13 +32,14 @@ class TypedNumbers:
     """The types of tensors by their names, and zero points by those of their arguments.
 
     rounded: the type that f32 factors may be rounded to: they have its numbers, which stay what they are.  shifts:
-    zero points by tensors, to broadcast to them.
+    zero points by tensors, to broadcast to them.  factors: the names of what is multiplied.
     """
 
     types: Mapping[str, DataType] = field(default_factory=dict)
     zero_points: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
     rounded: DataType = dnn.f32
     shifts: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
+    factors: tuple[str, ...] = ("src", "weights")
 
     @property
     def weights(self) -> npt.NDArray[np.int32] | None:
@@ -48,7 +48,7 @@ class TypedNumbers:
 
     def has_numbers_of(self, name: str) -> DataType:
         """The type of which a tensor's numbers are."""
-        return self.rounded if name in FACTORS and self.of(name) == dnn.f32 else self.of(name)
+        return self.rounded if name in self.factors and self.of(name) == dnn.f32 else self.of(name)
 
     def of(self, name: str) -> DataType:
         return self.types.get(name, dnn.f32)

@@ -33,6 +33,7 @@ from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, type
 from asmdnn.bench.values import NAMED, decoded, encoded, joined
 from asmdnn.bench.words import Option, option, tag
 from asmdnn.definitions.rounding import gamma
+from asmdnn.primitives.products.plan import THRICE
 from asmdnn.records import dataclass
 from asmdnn.types import FLOATS8, DataType, f8_e4m3
 
@@ -41,6 +42,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 ENDS = 2  # roundings of a sum beside its products': of the bias, and the last one
 SCALED_ENDS = 4  # the same with the scales of src and of weights
 HALF_ROUNDINGS = 73 << 13  # the same of sums of f16, in runs of k: 73 of 2^-11, in those of 2^-24
+THRICE_ROUNDINGS = 794  # what f32 as two bf16 leaves out of a product, 3.1 of 2^-16, in the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,17 @@ class ProductWork(TensorWork):
     @property
     def roundings(self) -> int:
         """Of a product, on its way through a sum."""
-        return self.reduction + HALF_ROUNDINGS * self.may_sum_halves
+        return self.reduction + self.coarse_roundings
+
+    @property
+    def coarse_roundings(self) -> int:
+        """Of what attributes allow beside sums in f32."""
+        return HALF_ROUNDINGS * self.may_sum_halves + THRICE_ROUNDINGS * self.may_be_thrice
+
+    @property
+    def may_be_thrice(self) -> bool:
+        """Whether products of f32 may be three of bf16, which have not all bits of integers."""
+        return self.attr.fpmath_mode == THRICE
 
     @property
     def may_sum_halves(self) -> bool:
@@ -112,7 +124,7 @@ class ProductWork(TensorWork):
         self.attr = settings.attr(dims["dst"], **more)
         self.quantities = {**self.scales.arrays, **self.typed.zero_points}
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
-        if groups or self.typed.weights is not None or self.may_sum_halves:
+        if groups or self.typed.weights is not None or self.may_sum_halves or self.may_be_thrice:
             self.exactness = (False,)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import asmdnn as dnn
+from asmdnn.bench.attributes import rounded_to
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.numbers import TypedNumbers
 from asmdnn.bench.product_work import ProductSettings, ProductWork
@@ -76,8 +77,12 @@ class WeightsWork(ProductWork):
         }
         self.results = tuple(self.names[role] for role in self.written or ("dst",))
         if self.written:
-            self.typed = TypedNumbers({name: types[role] for role, name in self.names.items()})
+            typed = {name: types[role] for role, name in self.names.items()}
+            factors = tuple(name for role, name in self.names.items() if role not in self.written)
+            self.typed = TypedNumbers(typed, rounded=rounded_to(settings.fpmath), factors=factors)
             self.attr = settings.attr(p.dst_dims)
+            if self.may_be_thrice:
+                self.exactness = (False,)
 
     def set_description(self, **more: Any) -> None:
         """`more`: what a forward pass takes beside its direction, or a gradient."""
