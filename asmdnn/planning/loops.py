@@ -25,6 +25,8 @@ SRC: Final = 0
 DST: Final = 1
 FEW_SIZES = (512, 64, 8)
 MAX_STEP = MAX_OFFSET // f32.size_bytes  # elements: steps in code are 32 bits of bytes
+STEPS_AT_ONCE = 16  # that code takes from one pointer, at most
+NEAR_STEP = MAX_STEP // STEPS_AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ class Box:
 
 def _times(numbers: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple([number * size for number, size in zip(numbers, sizes, strict=True)])
+
+
+def is_near(loop: Loop) -> bool:
+    """Whether code reaches the steps that it takes from one pointer."""
+    return (min(loop.extent, STEPS_AT_ONCE) - 1) * max(loop.strides) <= MAX_STEP
 
 
 Digits = list[tuple[int, int]]  # (unit, stride), largest unit first

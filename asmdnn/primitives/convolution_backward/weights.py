@@ -144,7 +144,7 @@ def own_result(p: AdjointConvolution, lanes: int) -> MemoryDesc:
     """diff_dst as tiles read it, whole vectors at one distance: as it is, or blocked by the vector."""
     layout = None if p.dst.is_any else image_layout(p.dst)
     whole = p.dst.padded_dims[1] % lanes == 0 and (p.dst.dims[1] // p.groups % lanes == 0 or p.groups == 1)
-    if layout is not None and layout.is_dense and whole and layout.block in (lanes, p.dst.dims[1]):
+    if layout is not None and layout.is_dense and is_near(layout) and whole and layout.block in (lanes, p.dst.dims[1]):
         return p.dst
     if p.groups > 1 and p.dst.dims[1] // p.groups % lanes:
         return MemoryDesc(p.dst.dims, f32, "axb" if p.dst.dims[1] % lanes == 0 else f"aBx{lanes}b")

@@ -22,7 +22,7 @@ from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of, narrowed, vector_
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.calls import Call
 from asmdnn.planning.calls import phases_of as records_of_calls
-from asmdnn.planning.loops import MAX_STEP, Box, Loop, boxes, cut_loop
+from asmdnn.planning.loops import NEAR_STEP, Box, Loop, boxes, cut_loop
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.phase import Phase, View, views
 from asmdnn.planning.plan import Plan
@@ -202,7 +202,7 @@ def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str, types: Sequence[s
 def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, Loop]]:
     """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
     for piece, row in cut_loop(box, along, tuning.record_elements):
-        others = [loop for loop in piece.loops if loop is not row and max(loop.strides) <= MAX_STEP]
+        others = [loop for loop in piece.loops if loop is not row and max(loop.strides) <= NEAR_STEP]
         rows = repetition(others, row, tuning.least_elements) if others else Loop(1, (0,) * len(row.strides))
         most = max(1, tuning.record_elements // row.extent)
         if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):

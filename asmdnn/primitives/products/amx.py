@@ -91,13 +91,7 @@ def most_items(p: Product, target: Target) -> int:
     shared = (p.weights, *p.post_op_operands)
     if not p.batch or any(x.batch_bytes[-1] for x in shared):
         return 1
-    apart = max(x.batch_bytes[-1] for x in (p.src, p.dst, *stepped(p.bias)))
-    near = MAX_OFFSET // apart if apart else p.batch[-1]
-    return max(1, min(p.batch[-1], most_rows(p, target) // p.m, near))
-
-
-def stepped(bias: Matrix | None) -> tuple[Matrix, ...]:
-    return () if bias is None else (bias,)
+    return max(1, min(p.batch[-1], most_rows(p, target) // p.m, p.near_items))
 
 
 @lru_cache(maxsize=1024)
@@ -173,7 +167,7 @@ def check_amx(p: Product, target: Target) -> None:
         raise Refused("there are no steps of k")
     if (rows := p.m * most_items(p, target)) < tuning.amx_rows:
         raise Refused(f"{rows} rows are left to vectors: tiles take {tuning.amx_rows} or more")
-    row_bytes = max(x.row_bytes for x in (p.src, p.dst, *stepped(p.bias), *p.post_op_operands))
+    row_bytes = max(x.row_bytes for x in p.operands().values() if isinstance(x, Matrix) and x is not p.weights)
     panel_bytes = p.k * BLOCK_TILES * TILE_ROW_BYTES
     if max(MOST_ROWS * row_bytes, TILE_GROUPS * p.weights.row_bytes, panel_bytes) > MAX_OFFSET:
         raise Refused("the rows of a call are more than 2 GiB apart")

@@ -208,7 +208,7 @@ def choose_items(p: Product, tiles: int, cycles: float, tuning: ProductTuning) -
     size = p.batch[-1]
     if cycles > tuning.small_tile_cycles:
         return [1] * size
-    most = int(tuning.call_target_cycles // max(cycles, 1))
+    most = min(p.near_items, int(tuning.call_target_cycles // max(cycles, 1)))
     if tiles > 1:
         most = min(most, tuning.near_bytes // p.matrix_bytes)
     return balanced(size, max(1, most))

@@ -25,8 +25,7 @@ from asmdnn.primitives.products.dots import are_few
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matrices import Matrix, Panels, WeightsPanels, matrix_of, panels_of
 from asmdnn.primitives.products.plan import Job, answers, refusals
-from asmdnn.primitives.products.prepare import TILE_ROWS
-from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.product import TILE_ROWS, Product
 from asmdnn.primitives.products.starts import ZERO_POINT, add_start
 from asmdnn.primitives.products.strategies import STRATEGIES, TILE_STRATEGIES
 from asmdnn.primitives.products.target import Epilogue, target_of

@@ -3,18 +3,17 @@
 from collections.abc import Callable, Sequence
 
 from asmdnn.isa.dot import F32
-from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET, odd_lines
+from asmdnn.isa.lines import LINE_BYTES, odd_lines
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import src_needs_pack
 from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc
-from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.product import Product, is_near
 from asmdnn.primitives.products.target import Target
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.records import dataclass, replace
 
-TILE_ROWS = 24  # the most that a tile has
 ALIAS_BYTES = 2048  # rows so far apart, or a multiple, share few sets of L1
 
 
@@ -54,8 +53,7 @@ def check_reach(p: Product) -> None:
     for name, x in p.operands().items():
         if isinstance(x, Panels) and not x.is_dense:
             raise Refused(f"the rows of a panel of {name} are not dense")
-        row = TILE_ROWS * x.row_bytes + 16 * (x.column_bytes if isinstance(x, Matrix) else x.panel_bytes)
-        if row > MAX_OFFSET:
+        if not is_near(x):
             raise Refused(f"the rows of a tile of {name} are more than 2 GiB apart")
 
 

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, PieceLoop
 from asmdnn.isa.dot import F32, Types
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.planning.phase import NOTHING, View
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.records import dataclass, replace
 
 SUM_BYTES = 4  # sums have 32 bits whatever is multiplied
+TILE_ROWS = 24  # the most that a tile has
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,12 @@ class Product:
         return read + self.m * self.n * self.dst.element_bytes
 
     @property
+    def near_items(self) -> int:
+        """How many matrices of the innermost batch dim code steps over."""
+        apart = max(x.batch_bytes[-1] for x in self.operands().values())
+        return max(1, MAX_OFFSET // apart) if apart else self.batch[-1]
+
+    @property
     def sums_bytes(self) -> int:
         """Of the sums of one matrix of the batch, row-major."""
         return self.m * self.n * SUM_BYTES
@@ -136,6 +144,8 @@ class Product:
                 bias=self.bias and moved(self.bias),
                 post_op_operands=post_op_operands,
             )
+            if not all(map(is_near, p.operands().values())):
+                return self
         p = p._with_batch(p.batch[:-1], {n: x.batch_bytes[:-1] for n, x in p.operands().items()})
         return replace(p, m=self.m * self.batch[-1])._rows_from_batch()
 
@@ -207,3 +217,9 @@ def check_whole_sums(p: Product) -> None:
     """Raise Refused where sums are of runs of k."""
     if p.types.run:
         raise Refused(f"sums of {p.types.run} are added up in f32 by tiles alone")
+
+
+def is_near(x: Matrix | Panels) -> bool:
+    """Whether displacements reach all that a tile reads or writes of it."""
+    column_bytes = x.column_bytes if isinstance(x, Matrix) else x.panel_bytes
+    return TILE_ROWS * x.row_bytes + 16 * column_bytes <= MAX_OFFSET

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.loops import MAX_STEP, Loop
+from asmdnn.planning.loops import Loop, is_near
 from asmdnn.planning.move_tuning import ReductionTuning
 from asmdnn.primitives.shapes.nests import Nest, nest_of
 from asmdnn.records import dataclass
@@ -75,7 +75,7 @@ def source_of(
     """The form of a reduction of src, and of operands with it, to a dense dst of 1 in these dims; None for formats that
     no kernel reads."""
     nest = nest_of((src, dst, *operands), src.dims, reduced, SRC)
-    if nest is None or any(max(loop.strides) > MAX_STEP for loop in (*nest.kept, *nest.reduced)):
+    if nest is None or not all(map(is_near, (*nest.kept, *nest.reduced))):
         return None
     row = next((loop for loop in nest.reduced if loop.strides[SRC] == 1), None)
     lanes = next((loop for loop in nest.kept if loop.strides[:2] == (1, 1)), None)

@@ -11,7 +11,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
-from asmdnn.planning.loops import MAX_STEP, Box, Digits, Loop, cut_in_few_sizes, digits, merge, pieces_of, units_of
+from asmdnn.planning.loops import NEAR_STEP, Box, Digits, Loop, cut_in_few_sizes, digits, merge, pieces_of, units_of
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.refusal import Refused
 from asmdnn.records import dataclass
@@ -97,7 +97,7 @@ def row_calls(
     rows are read or written in.  Raises Refused for rows that code cannot count in 32 bits of bytes.
     """
     check_row(elements, element_bytes)
-    others = (loop for loop in nest.kept if max(loop.strides) <= MAX_STEP)
+    others = (loop for loop in nest.kept if max(loop.strides) <= NEAR_STEP)
     rows = max(others, key=lambda x: x.extent, default=Loop(1, (0,) * len(nest.starts)))
     most = max(1, min(tuning.most_rows, tuning.record_elements // elements))
     for box, some in cut_in_few_sizes(nest.box, rows, most):

@@ -7,6 +7,7 @@ from typing import Final
 from asmdnn.generators.functions.topk import TopKSpec
 from asmdnn.generators.functions.topk_lists import Order
 from asmdnn.generators.functions.topk_sorted import SortedTopKSpec
+from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
@@ -93,6 +94,8 @@ class TopKRequest(AlongAxis[TopKSpec]):
             raise Refused("elements along the axis do not lie side by side")
         if desc.k > self.tuning.topk.most_listed:
             raise Refused(f"k is {desc.k}, rows have lists up to {self.tuning.topk.most_listed}")
+        if desc.k * step * f32.size_bytes > MAX_OFFSET:
+            raise Refused("results of a row are more than 2 GiB apart")
         calls: Calls[TopKSpec] = []
         for box, some, outer in row_calls(nest, desc.src.dims[desc.axis], self.tuning.elementwise):
             src_row_bytes, dst_row_bytes, *_ = some.strides_bytes(f32)
