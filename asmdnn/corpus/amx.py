@@ -128,7 +128,12 @@ def operands(types: Types) -> Iterator[AmxTileSpec]:
     """Long chains, and tensors that they read."""
     for chain in tuple(post_ops(len(ARGUMENTS), TILE_COLUMNS))[::EVERY]:
         yield tile(types, 18, 35, 9, bias=BIASES[0], post_ops=chain)
-    yield tile(types, 35, 63, 9, bias=BIASES[1], post_ops=of_most_operands(len(ARGUMENTS), TILE_COLUMNS))
+    most = of_most_operands(len(ARGUMENTS), TILE_COLUMNS)
+    yield tile(types, 35, 63, 9, bias=BIASES[1], post_ops=most)
+    rows, columns = 96, 70  # in loops of items, panels, pairs of tiles and rows: few registers are left
+    items = Items(2, 4 * (rows + 1) * types.src.size_bytes, 0, 0, 4 * (columns + 7) * (rows + 1))
+    near = partial(tile, types, rows, columns, 4, src_row_bytes=4 * types.src.size_bytes)
+    yield near(items=items, bias=BIASES[0], post_ops=most)
 
 
 def results(types: Types) -> Iterator[AmxTileSpec]:

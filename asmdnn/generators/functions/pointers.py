@@ -8,7 +8,8 @@ from contextlib import contextmanager
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 
-WINDOW = 4  # registers in turn for pointers that do not all fit: an instruction, and the load before it, need two
+WINDOW = 4  # registers in turn for pointers that do not all fit
+LEAST = 2  # of them: an instruction, and the load before it, need so many
 
 
 class OperandPointers:
@@ -20,7 +21,8 @@ class OperandPointers:
 
     def __init__(self, asm: Assembler, homes: Mapping[int, Pointer], spare: int = 0) -> None:
         self.asm, self.homes = asm, homes
-        count = len(homes) if all_fit(asm, len(homes), spare) else WINDOW
+        window = min(WINDOW, max(LEAST, asm.gp.available))
+        count = len(homes) if all_fit(asm, len(homes), spare) else window
         self.registers: list[Register] = asm.gp.take("post-op's operand", count)
         self.loaded: dict[int, Register] = {}  # the one not asked for longest comes first
         self.unused = [*self.registers]
@@ -29,7 +31,7 @@ class OperandPointers:
                 self.register(argument)
 
     def register(self, argument: int) -> Register:
-        """A register with the pointer, which stays there while the next WINDOW - 1 others are asked for."""
+        """A register with the pointer, which stays there while the next LEAST - 1 others are asked for."""
         register = self.loaded.pop(argument, None)
         if register is None:
             register = self.unused.pop(0) if self.unused else self.loaded.pop(next(iter(self.loaded)))
