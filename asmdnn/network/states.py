@@ -4,6 +4,7 @@ Imported without planners, as what runs needs no more.
 """
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
@@ -11,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
-from asmdnn.memory.allocation import allocated
+from asmdnn.memory.allocation import allocated, within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input
 from asmdnn.network.passing import HALVES, KINDS, is_half
 from asmdnn.records import dataclass
+from asmdnn.runtime.addresses import address_reader
 
 Dims = tuple[int, ...]
 FLOATS = ("float32", *HALVES)  # which kernels write where they lie
@@ -142,6 +144,22 @@ class StateArrays(Mapping[str, Array]):
         with self:
             for state in self.states:
                 self._arrays[state.name][...] = state.initial
+
+
+@within_memory
+def apart_from(states: Mapping[str, Array], feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """The feeds, with copies of those that lie in the memory of a state, which may be written before they are read.
+
+    Raises OutOfMemory.
+    """
+    dense = {name: array if array.flags.c_contiguous else array.copy() for name, array in feeds.items()}
+    read, arrays = address_reader(), [*states.values()]
+    places = sorted((begin, begin + array.nbytes) for begin, array in zip(read(arrays), arrays, strict=True))
+    for (name, array), begin in zip([*dense.items()], read([*dense.values()]), strict=True):
+        last = bisect_left(places, (begin + array.nbytes,)) - 1  # they lie apart: of those that begin before its end
+        if last >= 0 and places[last][1] > begin:
+            dense[name] = array.copy()
+    return dense
 
 
 def checked_state(name: str, dims: Sequence[Any], dtype: np.dtype[Any], initial: Any) -> Array:

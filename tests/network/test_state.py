@@ -78,9 +78,7 @@ def test_a_ring_buffer_is_written_where_an_input_says() -> None:
         np.testing.assert_allclose(result, q @ keys.transpose(0, 1, 3, 2), rtol=0, atol=1e-5)
         assert np.array_equal(net.state["k"], keys)
     for at in (-1, 16):
-        with pytest.raises(
-            dnn.InvalidArguments, match=f"written at {at}, which at says: it must be from 0 to 15"
-        ):
+        with pytest.raises(dnn.InvalidArguments, match=f"written at {at}, which at says: it must be from 0 to 15"):
             net.run({"q": q, "at": np.int64(at)})
     assert np.array_equal(net.state["k"], keys)
     net.reset()
@@ -139,6 +137,19 @@ def test_one_caller_at_a_time() -> None:
     with ThreadPoolExecutor(4) as pool:
         assert any(pool.map(attempt, range(64)))
     assert (net.state["w"] == 1).all()
+
+
+def test_inputs_in_the_memory_of_a_state_are_read_before_it_changes() -> None:
+    """The state itself, a part of it, and a view that overlaps it: the sum reads them after the state is written."""
+    g = dnn.Graph()
+    x, s = g.input("x", (64,)), g.state("s", (64,), initial=1.0)
+    after = g.update(s, s * 0.5 + 4.0)
+    net = g.compile(y=x + g.apply("ReduceSum", after, keepdims=1) * (1 / 64), engine=engine())
+    room = np.full(200, 2, np.float32)
+    for part in (slice(60, 124), slice(0, 64), slice(100, 164), slice(50, 178, 2), slice(123, 59, -1)):
+        net.state["s"], room[:] = room[60:124], 2
+        assert np.array_equal(net.run({"x": room[part]})["y"], np.full(64, 7)), part
+    assert np.array_equal(net.run({"x": net.state["s"]})["y"], np.full(64, 11.5))
 
 
 def test_copies_have_states_of_their_own() -> None:

@@ -151,6 +151,25 @@ def test_sums_are_kept_between_calls(tmp_path: Path) -> None:
         assert same(other, one)
 
 
+def test_a_part_of_a_state_leaves_the_sums_and_their_number() -> None:
+    one, other = step_of(accumulate=3), step_of()
+    for i in range(2):
+        one(**feeds(i))
+        other(**feeds(i))
+    for part in (
+        {"w": one.parameters["w"]},
+        {"w": one.parameters["w"], "steps taken": np.array(7)},
+        other.state_dict(),
+    ):
+        one.load_state_dict(part, strict=False)
+        steps = one.steps
+        one(**feeds(0))
+        assert one.steps == steps + 1, "the third of three calls"
+        for i in range(2):
+            one(**feeds(i))
+        assert one.steps == steps + 1
+
+
 def test_averages() -> None:
     step, expected = step_of(ema=0.75), step_of().parameters["w"].astype(np.float64)
     for i in range(4):
@@ -185,7 +204,7 @@ def test_files_of_tensors(tmp_path: Path) -> None:
     data = path.read_bytes()
     (size,) = struct.unpack_from("<Q", data)
     entry = json.loads(data[8 : 8 + size])["w"]
-    assert entry["dtype"], entry["shape"] == ("F32", [6, 3, 3, 3])
+    assert (entry["dtype"], entry["shape"]) == ("F32", [6, 3, 3, 3])
     start, end = entry["data_offsets"]
     assert data[8 + size :][start:end] == step.parameters["w"].tobytes()
     broken = [b"", data[:5], data[:-1], struct.pack("<Q", 2**60) + data[8:], data.replace(b'"F32"', b'"F64"'), data * 2]
@@ -195,6 +214,16 @@ def test_files_of_tensors(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(dnn.InvalidArguments, match="is no file that a training step has saved"):
             step.load(path)
+
+
+def test_a_name_that_files_of_tensors_have_not(tmp_path: Path) -> None:
+    g = dnn.Graph()
+    loss = g.apply("ReduceSum", g.input("x", (3,)) * g.parameter("__metadata__", (3,), 1.0), keepdims=0)
+    step = g.train(loss, optim.SGD(0.1), engine=engine())
+    with pytest.raises(dnn.InvalidArguments, match="__metadata__ is no name of a tensor in it"):
+        step.save(tmp_path / "state.safetensors")
+    step.save(tmp_path / "state.npz")
+    step.load(tmp_path / "state.npz")
 
 
 @pytest.mark.parametrize(

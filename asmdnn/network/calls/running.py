@@ -14,7 +14,7 @@ from asmdnn.network.arrays import Array
 from asmdnn.network.cuts import Cuts
 from asmdnn.network.limits import COUNTED, Limit, check_count
 from asmdnn.network.passing import is_read
-from asmdnn.network.states import StateWrite
+from asmdnn.network.states import StateWrite, apart_from
 from asmdnn.network.words import Border, with_borders
 from asmdnn.planning.host import require_executable
 from asmdnn.planning.plan import Plan
@@ -232,7 +232,8 @@ class Runnable:
     def run_in_place(self, feeds: Mapping[str, Array], states: Mapping[str, Array]) -> dict[str, Array]:
         """As `run`, with states that are read, and written.  feeds: of the inputs without them."""
         read = {write.state.name: states[write.state.name] for write in self.states}
-        values = {**feeds, **read, **{x.state.now: states[x.state.name] for x in self.states if x.state.now}}
+        now = {x.state.now: states[x.state.name] for x in self.states if x.state.now}
+        values = {**apart_from(states, feeds), **read, **now}
         windows = [(x, x.window(states[x.state.name], values)) for x in self.states]
         into = {x.value: window for x, window in windows if isinstance(x.value, str) and not x.is_late}
         try:

@@ -22,7 +22,9 @@ METADATA = "__metadata__"
 
 
 def tensors_bytes(arrays: Mapping[str, Array]) -> bytes:
-    """The file, for arrays of the types that states have, and of i64."""
+    """The file, for arrays of the types that states have, and of i64.  Raises ValueError for a name that it has not."""
+    if METADATA in arrays:
+        raise ValueError(f"{METADATA} is no name of a tensor in it: use .npz, or another name")
     header, start = dict[str, Any](), 0
     for name, array in arrays.items():
         end = start + array.nbytes

@@ -14,6 +14,7 @@ from asmdnn.files import replace_file
 from asmdnn.network.arrays import Array
 from asmdnn.network.inputs import as_input
 from asmdnn.network.passing import is_half
+from asmdnn.network.training.recipe import SUM
 from asmdnn.network.training.safetensors import MOST_TENSORS_HEADER_BYTES, tensors_bytes, tensors_in
 
 ENDING, MOST_HEADER_BYTES = ".npy", 10_000
@@ -83,3 +84,10 @@ def count_of(name: str, value: Any) -> int:
     if not 0 <= found < MOST_STEPS:
         raise InvalidArguments(f"{name} must be from 0 to 2**53, not {found}")
     return found
+
+
+def calls_after(state: Mapping[str, Any], calls: int, own: int, parts: int) -> int:
+    """The number of calls that a step has had when it goes on from a state.  calls: that of the state, own: that of the
+    step, of which `parts` make an update: without the state's sums of gradients it has added up as many as before."""
+    has_sums = any(str(name).startswith(SUM) for name in state)
+    return calls if has_sums else calls - calls % parts + own % parts

@@ -18,7 +18,7 @@ from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
 from asmdnn.network.training.rounding import SEED
-from asmdnn.network.training.state_files import count_of, of_bits, read_state, write_state
+from asmdnn.network.training.state_files import calls_after, count_of, of_bits, read_state, write_state
 from asmdnn.network.training.uninterrupted import uninterrupted
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
 
@@ -54,7 +54,9 @@ class TrainingStep:
         return self.__copy__()
 
     def __reduce__(self) -> Any:
-        return made_again, (self._recipe, None, dict(self._states), self.steps, self._calls)
+        with self._states as states:
+            copies = {name: array.copy() for name, array in states.items()}
+            return made_again, (self._recipe, None, copies, self.steps, self._calls)
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -193,11 +195,13 @@ class TrainingStep:
             given = {name: of_bits(state[name], x.dtype) for name, x in states.items() if name in state}
             found = {name: as_input(name, x, states[name].shape, states[name].dtype) for name, x in given.items()}
             steps = count_of(COUNT, state[COUNT]) if COUNT in state else self.steps
-            calls = count_of(CALLS, state[CALLS]) if CALLS in state else steps
+            parts = self._recipe.options.accumulate
+            calls = steps * parts if COUNT in state else self._calls
+            calls = count_of(CALLS, state[CALLS]) if CALLS in state else calls
             found = {name: array.copy() for name, array in found.items()}  # one may be a view of another state
             for name, array in found.items():
                 states[name][...] = array
-            self.steps, self._calls = steps, calls
+            self.steps, self._calls = steps, calls_after(state, calls, self._calls, parts)
 
     @within_memory
     def save(self, path: str | PathLike[str]) -> None:
