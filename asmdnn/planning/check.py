@@ -10,7 +10,7 @@
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
 6. Independent: whatever else a phase without a barrier before it writes has not been touched by phases since the last
    barrier, and it reads nothing that they have written; unless one thread runs them all, one after another.  An input
-   that may be the memory of an output counts as this one, too.
+   that may be the memory of an output counts as this one, too, and is not read by phases after those that write there.
 7. Own scratch: in a buffer that every part has for itself, a group reads only what it has written.
 8. Elements: of an input with gaps, such as a column of a matrix, nothing between its elements is read.  That would lie
    inside, and be other numbers.  Tap lists, and inputs of more than MOST_LOOKED_AT elements, are not looked at so.
@@ -54,7 +54,8 @@ class Proof:
 
     ready: buffers that hold what they should.  partial: those that are written in part, by whom and how often each
     element; completed: those that were written whole.  since_reads, since_writes: what phases since the last barrier
-    have touched; in_turn: one thread runs them.  given: elements of inputs with gaps.
+    have touched; in_turn: one thread runs them.  given: elements of inputs with gaps.  replaced: what phases
+    have written of outputs that may be the memory of inputs.
     """
 
     plan: Schedule
@@ -70,6 +71,7 @@ class Proof:
     wholes: dict[str, Bools] = field(default_factory=dict)
     given: dict[str, Written | None] = field(default_factory=dict)
     calls: list[list[Calls]] = field(default_factory=list)
+    replaced: list[Extent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ready = set(self.plan.tensors) | set(self.plan.constants)
@@ -88,6 +90,7 @@ class Proof:
         for one in calls:
             bounds.check_calls(plan, one, where)
             self.check_gaps(one, where)
+            self.check_replaced(one, where)
         grouped = phase.groups is not None or any(view.buffer in plan.per_part for view in phase.arguments)
         if grouped:
             check_groups(plan, phase, calls, self.ready, where)
@@ -106,6 +109,7 @@ class Proof:
             self.note(name, self.runs(name, own, phase, where), where, name in kept, in_order)
         self.since_reads += self.with_results(extent for one in calls for _, extent in one.reads_of_others)
         self.since_writes += [extent for _, _, extent in writes]
+        self.replaced += [x for _, _, x in writes if plan.in_place and x.buffer in plan.outputs]
         self.written |= names.keys()
         self.ready |= names.keys()
 
@@ -134,6 +138,15 @@ class Proof:
                     raise PlanError(f"{where}: reads of {extent.buffer} may see what other records write")
                 if extent.buffer in self.partial:
                     self.check_partial(one, argument, extent.buffer)
+
+    def check_replaced(self, one: Calls, where: str) -> None:
+        """No input is read after a phase that has written an output there, whose memory it may be."""
+        for argument, spans in one.accesses.reads.items():
+            name = one.view(argument).buffer
+            for same in self.with_results([one.extent(argument, spans)])[1:] if name in self.plan.in_place else ():
+                if same.buffer != name and same.overlaps(self.replaced):
+                    said = f"{name} is read after {same.buffer}, whose memory it may be, was written"
+                    raise PlanError(f"{one.where(where)}: {said}")
 
     def check_gaps(self, one: Calls, where: str) -> None:
         """Of an input whose elements have gaps between them only elements are read."""

@@ -1,11 +1,15 @@
 """A result that would be written where an input is still read."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
+from tests.conformance.running import Conforming
+from tests.support.cases import read
 
 
 def numbers(*dims: int) -> Any:
@@ -22,3 +26,35 @@ def test_an_output_of_another_descriptor_takes_no_inputs_place(isa: str) -> None
     start = dnn.Memory(mean, x.array[:8])
     with pytest.raises(dnn.InvalidArguments, match="mean overlaps src"):
         primitive.execute(src=x, dst=dnn.Memory(src), mean=start, variance=dnn.Memory(mean))
+
+
+@pytest.mark.parametrize("words", [
+    "--bnorm --dir=BWD_DW --flags=CHA mb3ic19ih2iw5", "--bnorm --dir=BWD_DW --tag=axb --flags=CHA mb3ic19ih2iw5",
+    "--bnorm --dir=BWD_D --flags=R mb2ic16ih4", "--lnorm --dir=BWD_DW --flags=CH 7x40",
+])  # fmt: skip
+def test_every_input_in_the_place_of_every_output_that_it_may_have(words: str, isa: str) -> None:
+    """The result is that of memory of its own, for each of several outputs of one descriptor."""
+    (case,) = read(words)
+    conforming = Conforming(case)
+    pd = conforming.planned(isa, threads=2)
+    plan, primitive, compared = pd.plan, dnn.Primitive(pd), 0
+    for name in plan.in_place:
+        for output in plan.outputs:
+            if name in plan.outputs or plan.tensors[name] != plan.tensors[output]:
+                continue
+            apart, shared = conforming.memories(pd), conforming.memories(pd)
+            apart[output].array[...] = apart[name].array
+            shared[output] = shared[name]
+            for memories in (apart, shared):
+                primitive.execute(**memories)
+            assert all(np.array_equal(shared[x].array, apart[x].array) for x in plan.outputs), (name, output)
+            compared += 1
+    assert compared
+
+
+def test_the_proof_finds_an_input_that_is_read_after_its_place_was_written() -> None:
+    (case,) = read("--bnorm --dir=BWD_DW --flags=CHA mb3ic19ih2iw5")
+    plan = Conforming(case).planned("avx2").plan
+    plan.check()
+    with pytest.raises(PlanError, match="src is read after diff_src_1, whose memory it may be, was written"):
+        replace(plan, in_place=("src", *plan.in_place)).check()

@@ -86,7 +86,9 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine, way: st
     wide = {name: as_channels(tensor, src.ndims) for name, tensor in vectors.items()}
     steps = BatchSteps(engine, src, {"diff_dst": images["diff_dst"]}, mask, added, wide)
     steps.add(images["diff_src"], desc, has_sums=len(results) > 1 + len(added))
-    return without_needless_barriers(steps.assembly.plan(name, tensors, results, replaceable(images)))
+    # Masked gradients are stored before src is read for the last time.
+    in_place = tuple(name for name in replaceable(images) if name != "src" or src not in added.values())
+    return without_needless_barriers(steps.assembly.plan(name, tensors, results, in_place))
 
 
 class BatchSteps(GradientSteps):
