@@ -76,6 +76,7 @@ def test_products(isa: str, emulated: bool, chain: tuple[dnn.DataType | None, bo
 
 CONVOLUTIONS = [  # groups, inputs, outputs, kernel, strides
     (1, 8, 19, 3, 1), (1, 20, 32, 1, 1), (1, 3, 16, 3, 2), (16, 16, 16, 3, 1), (24, 24, 24, 3, 2), (4, 16, 16, 3, 1),
+    (1, 87, 4, 3, 1), (1, 64, 2, 1, 1), (1, 40, 1, 3, 2),  # few outputs
 ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.generators.dot.epilogue import EpilogueTypes, TileEpilogue
 from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
-from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp, is_of_integers
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import Run, dense_of
 from asmdnn.isa.dot import F32, Dot, Types, dot_of
@@ -88,7 +88,8 @@ class FewTileSpec:
     @property
     def works_in_f32(self) -> bool:
         """Whether something is computed from the sums, or they are stored as another type."""
-        return bool(self.post_ops) or self.dst_type != self.types.sums
+        has_floats = bool(self.post_ops) and not is_of_integers(self.post_ops)
+        return has_floats or self.dst_type != self.types.sums
 
     @property
     def epilogue_types(self) -> EpilogueTypes:
