@@ -61,6 +61,14 @@ def test_half_pixels_by_other_names(mode: str, coordinates: str) -> None:
         check("Resize", [x[:, :, :1], None, None, const(1, 3, 1, 3)], 19, **how)
 
 
+def test_dims_that_scales_make_are_those_of_f32() -> None:
+    """10 * 0.7 is 7 in f32, and 6.9999999 for the f64 of that factor."""
+    x, scales = random(1, 2, 10, 10), const(1, 1, 0.7, 2.1, dtype=np.float32)
+    check("Resize", [x, None, scales], 13, mode="linear")
+    check("Resize", [x, scales], 10, mode="linear")
+    check("Upsample", [x, const(1, 1, 2.1, 2.3, dtype=np.float32)], 9, mode="linear")
+
+
 @pytest.mark.parametrize("exponent", [2, 3, -1, 0, 5])
 def test_powers_of_integers(exponent: int) -> None:
     x = random(3, 4) + np.float32(2)
@@ -139,3 +147,23 @@ def test_refusals_say_why() -> None:
         data, _ = one_node(op, [random(3).astype(dtype)] * 2, 13)
         with pytest.raises(dnn.Unimplemented, match=reason):
             dnn.load_onnx(data, engine=engine())
+
+
+@pytest.mark.parametrize("how", [{}, {"transB": 1}, {"transA": 1, "alpha": 0.5}])
+def test_a_shift_by_nothing_is_not_read(how: dict[str, Any]) -> None:
+    """beta = 0, as in BLAS: c may hold NaN."""
+    a, b, c = random(4, 4), random(4, 4), np.float32([np.nan, np.inf, 1, 2])
+    for constants in ((b, c), (("constant", b), ("constant", c)), (("constant", b), c)):
+        check("Gemm", [a, *constants], 13, beta=0.0, **how)
+
+
+def test_backward_to_the_end_before_there_was_a_word_for_it() -> None:
+    """INT_MAX meant so in operator set 10; since 11 it is the last element, and nothing is left."""
+    x = random(3, 4)
+    for end in (2**63 - 1, 2**31 - 1):
+        given = [x, const(3), const(end), const(1), const(-1)]
+        check("Slice", given, 10)
+        data, feeds = one_node("Slice", given, 11)
+        net = dnn.load_onnx(data, engine=engine())
+        assert net.run(feeds)["y0"].shape == (3, 0)
+    check("Slice", [x, const(3), const(-(2**31)), const(1), const(-1)], 11)

@@ -89,6 +89,13 @@ def test_boxes(half: str) -> None:
     compare("RoiAlign", [IMAGE, BOXES, OF_IMAGES], opset=16, coordinate_transformation_mode=half, mode="avg", **how)
 
 
+def test_boxes_before_there_was_a_shift() -> None:
+    """Operator set 10 has no attribute, and no shift; since 16 there is one, unless an attribute says otherwise."""
+    how = {"output_height": 3, "output_width": 2, "sampling_ratio": 2, "spatial_scale": 0.75}
+    for opset in (10, 15, 16):
+        compare("RoiAlign", [IMAGE, BOXES, OF_IMAGES], opset=opset, **how)
+
+
 def test_boxes_of_images_that_are_none() -> None:
     data = model_of("RoiAlign", [IMAGE, BOXES, OF_IMAGES], (), 16, {"sampling_ratio": 1})
     net = dnn.load_onnx(data, engine=engine(2))

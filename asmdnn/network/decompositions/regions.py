@@ -25,6 +25,8 @@ from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.attributes import FLOAT, INT, INTS, Attributes, one_of
 from asmdnn.network.operators.geometry import window_of
 
+HALF_PIXELS = 16  # the operator set since which boxes are shifted, unless an attribute says otherwise
+
 
 def roi_align(w: Decomposer, node: Node, x: str, rois: str, images: str) -> tuple[str, ...]:
     """The mean or the largest of some samples of each bin of each box, which are linear in both axes."""
@@ -32,7 +34,7 @@ def roi_align(w: Decomposer, node: Node, x: str, rois: str, images: str) -> tupl
     ratio, bins = node.get("sampling_ratio", 0), (node.get("output_height", 1), node.get("output_width", 1))
     if ratio < 1:
         raise Unimplemented(f"{node} takes as many samples as the size of a box says: only a sampling_ratio is known")
-    half, scale = node.get("coordinate_transformation_mode", "half_pixel") == "half_pixel", node.get("spatial_scale", 1)
+    half, scale = is_half_pixel(node), node.get("spatial_scale", 1)
     image = image_of(w, x)
     taps = []
     for axis, size in enumerate((height, width)):
@@ -58,6 +60,12 @@ def roi_align(w: Decomposer, node: Node, x: str, rois: str, images: str) -> tupl
     samples = (weighted if is_mean else largest)(w, image.rows, spread, (width, 1), base)
     split = w.reshaped(samples, *(count, bins[0], ratio, bins[1], ratio, c))
     return (channels_second(w, w.reduced("ReduceMean" if is_mean else "ReduceMax", split, 2, 4, keepdims=False)),)
+
+
+def is_half_pixel(node: Node) -> bool:
+    """Whether corners lie half an element before their numbers.  They did not before there was an attribute."""
+    by_default = "half_pixel" if node.opset >= HALF_PIXELS else "output_half_pixel"
+    return bool(node.get("coordinate_transformation_mode", by_default) == "half_pixel")
 
 
 def largest(w: Decomposer, rows: str, taps: Sequence[Sequence[SampleTap]], steps: Sequence[int], base: str) -> str:

@@ -102,7 +102,7 @@ def gemm_of_floats(steps: Steps, group: Group) -> None:
     source = steps.plain(a, factors)
     if node.get("transA", 0):
         source = Place(source.buffer, source.desc.permute_axes((1, 0)))
-    bias = more[0] if more else NOTHING
+    bias = more[0] if more and beta else NOTHING  # by 0 it is not read, as in BLAS
     constants = {"weights": (b, weights)}
     shape, bias_desc = steps.shape(group.result), None
     if bias != NOTHING:
@@ -183,7 +183,8 @@ def gemm_of_integers(steps: Steps, group: Group) -> None:
     weights = weights_of(steps, b, 0 if is_turned else 1)
     if is_turned:
         weights = replace(weights, name=f"{weights.name} transposed", array=weights.array.T)
-    bias = bias_of(steps, more[0] if more else NOTHING) * node.get("beta", 1.0)
+    beta = node.get("beta", 1.0)
+    bias = bias_of(steps, more[0] if more and beta else NOTHING) * beta
     start = Start(source.numbers.scale * weights.scale * node.get("alpha", 1.0), bias)
     src = steps.plain_bytes(source.name)
     sums = None if weights.rest is None else sums_of_rows(steps, group, source, src)

@@ -127,6 +127,10 @@ def split_types(node: Node, x: Value, sizes: Value | None = None) -> list[Type]:
     return [((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype) for size in found]
 
 
+INT_MAX = (2**31 - 1, 2**63 - 1)  # an end of Slice that means all that is left
+INT_MIN_BACKWARD = 11  # the operator set since which it does so forward alone
+
+
 def slices(node: Node, dims: Shape, *inputs: Array | None) -> tuple[slice, ...]:
     """Of every axis."""
     starts, ends, axes, steps = (None if x is None else ints(x) for x in (*inputs, None, None, None, None)[:4])
@@ -136,6 +140,8 @@ def slices(node: Node, dims: Shape, *inputs: Array | None) -> tuple[slice, ...]:
     found = [slice(None)] * len(dims)
     for start, end, axis, step in zip(starts, ends, axes, steps or (1,) * len(starts), strict=True):
         n, axis = dims[normal(axis, len(dims))], normal(axis, len(dims))
+        if step < 0 and end in INT_MAX and node.opset < INT_MIN_BACKWARD:
+            end = -n - 1
         start, end = (position + n if position < 0 else position for position in (start, end))
         if step > 0:
             found[axis] = slice(min(max(start, 0), n), min(max(end, 0), n), step)

@@ -22,8 +22,9 @@ def matmul_types(node: Node, a: Value, b: Value) -> list[Type]:
 def gemm(node: Node, a: Array, b: Array, c: Array | None = None) -> Array:
     a, b = (x.T if node.get(name, 0) else x for name, x in (("transA", a), ("transB", b)))
     result = node.get("alpha", 1.0) * (a @ b)
-    if c is not None:
-        result = result + node.get("beta", 1.0) * c
+    beta = node.get("beta", 1.0)
+    if c is not None and beta:  # by 0 it is not read, as in BLAS, whatever it holds
+        result = result + beta * c
     return np.asarray(result, a.dtype)
 
 

@@ -45,8 +45,13 @@ def resized(node: Node, dims: tuple[int, ...], roi: Any, scales: Any, sizes: Any
             factors[axis] = n / dims[axis] if policy == "stretch" else factors[axis]
         return outputs, factors
     for axis, factor in zip(axes, np.ravel(scales), strict=True):
-        factors[axis], outputs[axis] = float(factor), int(np.floor(dims[axis] * float(factor)))
+        factors[axis], outputs[axis] = float(factor), scaled(dims[axis], factor)
     return outputs, factors
+
+
+def scaled(n: int, factor: float) -> int:
+    """floor(n * factor), in f32 as in ONNX's inference of shapes: 10 * 0.7 is 7 there, and 6.9999999 in f64."""
+    return int(np.floor(np.float32(n) * np.float32(factor)))
 
 
 def is_old(node: Node) -> bool:
