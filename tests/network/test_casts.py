@@ -10,7 +10,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.definitions.softmax import softmax
 from asmdnn.network.element_types import extension_type
-from tests.network.nets import engine, random
+from tests.network.nets import engine, random, reference
 
 pytestmark = pytest.mark.isa("avx2")
 
@@ -170,3 +170,32 @@ def test_casts_without_a_kernel_say_both_types(source: str, to: int, words: str)
         return
     with pytest.raises(dnn.Unimplemented, match=words):
         graph.compile(y=y, engine=engine())
+
+
+THREE = np.array(-3)
+SIGNED: dict[str, tuple[type, Callable[[dnn.Graph, Any], Any]]] = {
+    "towards zero": (np.float32, lambda g, x: g.apply("Cast", g.apply("Clip", x, -9.0, 9.0), to=7)),
+    "towards zero, of bytes": (np.float32, lambda g, x: g.apply("Cast", x, to=3)),
+    "negated": (np.int64, lambda g, x: g.apply("Neg", x)),
+    "multiplied": (np.int64, lambda g, x: g.apply("Mul", x, THREE)),
+    "divided": (np.int64, lambda g, x: g.apply("Div", x, THREE)),
+    "a remainder": (np.int64, lambda g, x: g.apply("Mod", x, THREE)),
+    "doubled and moved": (np.int64, lambda g, x: g.apply("Transpose", (n := g.apply("Mul", x, THREE)) + n)),
+}
+
+
+@pytest.mark.parametrize("name", SIGNED)
+def test_integers_have_no_negative_zero(name: str) -> None:
+    """Their f32 have one inside of kernels; it does not come out, where its reciprocal would be another infinity."""
+    dtype, make = SIGNED[name]
+    g = dnn.Graph()
+    numbers = g.apply("Cast", make(g, g.input("x", (2, 4), dtype)), to=1)
+    net = g.compile(numbers=numbers, reciprocal=g.apply("Reciprocal", numbers), engine=engine())
+    assert net.is_native
+    x = np.array([[-0.5, 0.5, 0, -0.0], [-1, 2, -0.9, 6]]).astype(dtype)
+    found = net.run({"x": x})
+    with np.errstate(divide="ignore"):
+        wanted = reference(net, {"x": x})["numbers"]
+    np.testing.assert_array_equal(found["numbers"], wanted)
+    assert not np.signbit(found["numbers"][wanted == 0]).any()
+    assert (found["reciprocal"][wanted == 0] == np.inf).all()

@@ -32,13 +32,14 @@ BELOW, ABOVE = IntegerBounds(-inf, -inf), IntegerBounds(inf, inf)  # all others
 class Known(NamedTuple):
     """An integer value: the f32 value that it is, its bounds, the inputs whose limits these come from, and what these
     limits may come down to: that of a sum is less, also where something is added to the sum.  origin: the input whose
-    elements these are, all of them; "" for others."""
+    elements these are, all of them; "" for others.  has_signs: a 0 of it may be -0, which no integer is."""
 
     name: str
     bounds: IntegerBounds
     sources: frozenset[str] = frozenset()
     floor: int = FLOOR
     origin: str = ""
+    has_signs: bool = False
 
 
 class TooLarge(Exception):
@@ -52,6 +53,11 @@ def towards_zero(x: Any, most: float) -> Any:
     """Integers of a type that holds numbers from -most to below most; others, and NaN, are -most, as on this CPU."""
     whole = trunc(x)
     return where(whole < most, where(whole < -most, -most, whole), -most)
+
+
+def without_signs(x: Any) -> Any:
+    """The same numbers, with 0 for -0, whose reciprocal would be another one."""
+    return x + 0.0
 
 
 def low_half(x: Any) -> Any:
@@ -102,6 +108,11 @@ def multiplied(old: IntegerBounds, new: IntegerBounds, times: int) -> IntegerBou
     factor = max(1.0, new.size)
     size = old.size * factor**times if times * log2(factor) <= EXACT_BITS else inf
     return IntegerBounds(0, size) if min(old.least, new.least) >= 0 else symmetric(size)
+
+
+def signs_zeros(op: str, *operands: IntegerBounds) -> bool:
+    """Whether a result of 0 may be -0."""
+    return op == "Neg" or (op in ("Mul", "Div", "Mod") and min(one.least for one in operands) < 0)
 
 
 COMPARISONS = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.network.fusion.exact import EXACT, FLOOR, FLOORS, IntegerBounds, Known, TooLarge
+from asmdnn.network.fusion.exact import EXACT, FLOOR, FLOORS, IntegerBounds, Known, TooLarge, signs_zeros
 from asmdnn.network.fusion.narrow import NARROW_TYPES, UNSIGNED, range_of, wrapping
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.limits import around
@@ -89,17 +89,19 @@ class KnownIntegers:
         if dtype not in NARROW_TYPES and not is_within:
             raise TooLarge(result, frozenset(), FLOOR)
         if is_within:
-            return self.results(node, inputs, [(result, Known(f"{result} as numbers", bounds))], **changed)
+            known = Known(f"{result} as numbers", bounds, has_signs=own.least < 0)
+            return self.results(node, inputs, [(result, known)], **changed)
         whole = self.made(f"{result}, whole", self.values[result].shape)
         op, attributes = changed.pop("op", node.op), changed or node.attributes
         self.nodes.append(Node(op, tuple(inputs), (whole,), attributes, name=node.name, domain="", opset=node.opset))
-        known = Known(f"{result} as numbers", own)
+        known = Known(f"{result} as numbers", own, has_signs=own.least < 0)
         return self.results(node, (whole,), [(result, known)], op=MAP, function=wrapping(dtype))
 
     def bounded(self, node: Node, bounds: IntegerBounds, *operands: Known) -> Known:
         """A result with these bounds.  Raises TooLarge."""
         known = combined(f"{node.outputs[0]} as numbers", bounds, operands)
-        known = known._replace(floor=min(known.floor, FLOORS.get(node.op, FLOOR)))
+        has_signs = known.has_signs or signs_zeros(node.op, *(one.bounds for one in operands))
+        known = known._replace(floor=min(known.floor, FLOORS.get(node.op, FLOOR)), has_signs=has_signs)
         if not bounds.size <= EXACT:
             raise TooLarge(node.outputs[0], known.sources, known.floor)
         return known
@@ -130,4 +132,5 @@ class KnownIntegers:
 def combined(name: str, bounds: IntegerBounds, operands: Sequence[Known]) -> Known:
     """What is made of these operands."""
     sources = frozenset().union(*(one.sources for one in operands))
-    return Known(name, bounds, sources, min((one.floor for one in operands), default=FLOOR))
+    floor, has_signs = min((one.floor for one in operands), default=FLOOR), any(one.has_signs for one in operands)
+    return Known(name, bounds, sources, floor, has_signs=has_signs)

@@ -37,6 +37,7 @@ from asmdnn.network.fusion.exact import (
     quotient,
     symmetric,
     towards_zero,
+    without_signs,
 )  # fmt: skip
 from asmdnn.network.fusion.narrow import BITS, NARROW_TYPES, UNSIGNED, product, range_of, wrapping
 from asmdnn.network.fusion.numbering import F32, OPSET, TRUTH, WIDE
@@ -118,11 +119,10 @@ class Numbering(BitOperators, PlaceOperators):
             return False  # which rounds what is above 2^24
         known = self.number(x) if dtype in (*WIDE, *NARROW_TYPES) else None
         if known is not None and wanted == F32:
-            self.renamed[result] = known.name
-            return True
+            return self.as_floats(node, known)
         if known is not None and wanted in WIDE:
             if wanted.itemsize < dtype.itemsize and known.bounds.size > LARGEST_WORD:
-                one = Known(f"{result} as numbers", symmetric(LARGEST_WORD))
+                one = Known(f"{result} as numbers", symmetric(LARGEST_WORD), has_signs=known.has_signs)
                 return self.results(node, (known.name,), [(result, one)], op=MAP, function=low_half)
             self.learn(result, known)
             return True
@@ -137,9 +137,20 @@ class Numbering(BitOperators, PlaceOperators):
             return True
         if dtype == F32 and wanted in WIDE:
             most = LARGEST_WORD if wanted == np.int32 else LARGEST_LONG
-            one, function = Known(f"{result} as numbers", symmetric(most)), partial(towards_zero, most=most)
+            one = Known(f"{result} as numbers", symmetric(most), has_signs=True)
+            function = partial(towards_zero, most=most)
             return self.results(node, (x,), [(result, one)], op=MAP, function=function)
         return False
+
+    def as_floats(self, node: Node, known: Known) -> bool:
+        """The numbers as they are; a 0 without its sign, as it was that of an integer."""
+        (result,) = node.outputs
+        if known.has_signs:
+            cast = {"function": without_signs}
+            self.nodes.append(Node(MAP, (known.name,), (result,), cast, name=node.name, domain="", opset=node.opset))
+        else:
+            self.renamed[result] = known.name
+        return True
 
     def narrowed(self, node: Node, x: str, known: Known | None) -> bool:
         """A Cast to 8 or 16 bits: f32 towards zero, and around where the type holds less, as low bits of an integer."""
@@ -153,7 +164,7 @@ class Numbering(BitOperators, PlaceOperators):
             cut = {"function": partial(towards_zero, most=LARGEST_WORD)}
             self.nodes.append(Node(MAP, (x,), (whole,), cut, name=node.name, domain="", opset=node.opset))
             x = whole
-        one = Known(f"{result} as numbers", own)
+        one = Known(f"{result} as numbers", own, has_signs=own.least < 0)
         return self.results(node, (x,), [(result, one)], op=MAP, function=wrapping(dtype))
 
     def of_truths(self, node: Node, x: str, result: str, is_integer: bool) -> bool:
