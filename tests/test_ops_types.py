@@ -145,6 +145,41 @@ def test_integers() -> None:
     assert ops.max_pool(x[None], 3).dtype == np.int8
 
 
+WIDE = np.array([[[(1 << 24) + 1, 5], [-1, 0]]], np.int32)
+OF_WORDS: dict[str, Callable[[Any], Any]] = {
+    "x of eltwise": lambda x: ops.eltwise(x, "relu"),
+    "a of binary": lambda x: ops.binary("max", x, 0),
+    "b of binary": lambda x: ops.binary("sub", np.zeros_like(x), x),
+    "condition of select": lambda x: ops.select(x, x * 0, x * 0),
+    "b of comparison to bytes": lambda x: ops.binary("eq", x * 0, x, dtype="u8"),
+    "arrays[0] of sum": lambda x: ops.weighted_sum([x, -x]),
+    "x of pooling": lambda x: ops.max_pool(x, 1),
+    "x of adaptive pooling": lambda x: ops.adaptive_max_pool(x, 2),
+    "x of reduction": lambda x: ops.reduce(x, "max", 1, dtype="s32"),
+    "x of resize": lambda x: ops.resize(x, (4,)),
+}
+
+
+@pytest.mark.parametrize("name", OF_WORDS)
+def test_words_that_f32_has_not_are_refused(name: str) -> None:
+    """They would be rounded, and their comparison wrong; smaller ones are exact."""
+    label = name.split(" ", maxsplit=1)[0]
+    with pytest.raises(dnn.InvalidArguments, match=rf"^{re.escape(label)} holds 16777217, and s32 is computed as f32"):
+        OF_WORDS[name](WIDE)
+    with pytest.raises(dnn.InvalidArguments, match=rf"^{re.escape(label)} holds -16777217, and s32 is computed as f32"):
+        OF_WORDS[name](-WIDE)
+    OF_WORDS[name](WIDE - 1)
+
+
+def test_words_that_become_too_large() -> None:
+    x = np.full((2, 3), 1 << 23, np.int32)
+    assert np.array_equal(ops.binary("add", x, x), x + x)
+    with pytest.raises(dnn.InvalidArguments, match=r"the result holds 25165824, .*: give dtype=f32, which rounds"):
+        ops.weighted_sum([x, x, x])
+    assert ops.weighted_sum([x, x, x], dtype="f32").tolist() == (3.0 * x).tolist()
+    assert np.array_equal(ops.concat([x << 7, x]), np.concatenate([x << 7, x]))  # moves take all numbers
+
+
 @pytest.mark.parametrize("kind", [np.dtype(np.float32), BF16, np.dtype(np.float16), np.dtype(np.int8)], ids=str)
 def test_numbers_of_python_have_no_type(kind: Any) -> None:
     x = np.array([[3, -2, 7]], kind)

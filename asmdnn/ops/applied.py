@@ -12,6 +12,7 @@ from asmdnn.memory.foreign import as_array
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.arguments import F32, AnyArray, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
+from asmdnn.ops.exact_words import are_words, check_words
 from asmdnn.ops.typed import numpy_type, result_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
@@ -20,7 +21,7 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.types import DataType
+from asmdnn.types import DataType, f32, s32
 
 Descs = dict[str, MemoryDesc]
 Ending = tuple[Sequence[AnyPostOp | str], Any, Engine | None, DataType | None]  # post_ops, out, engine, dtype
@@ -72,10 +73,26 @@ def compute(
         call = calls.put(full_key, prepare(given, describe, result_dims, (target, dtype), Attr(chain), engine))
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
+    if call.target.dtype is not f32 and call.target.dtype == s32 and are_words(given.values()):
+        return of_words(call, given, arrays, target, out)
     result = call(arrays, target)
     if out is not None or result.dtype is F32:
         return result if out is None else out
     return result.view(numpy_type(call.target.dtype, (array.dtype for _, array in given.values())))
+
+
+def of_words(
+    call: ArrayCall,
+    given: Mapping[str, tuple[str, AnyArray]],
+    arrays: list[AnyArray],
+    target: AnyArray | None,
+    out: Any,
+) -> AnyArray:
+    """The call from s32 to s32, whose integers are exact, or InvalidArguments; `out` is written before its own are."""
+    check_words(given.values(), "convert it to float32, or use numpy")
+    result = call(arrays, target)
+    check_words([("the result", result)], "give dtype=f32, which rounds it, or use numpy")
+    return result if out is None else out
 
 
 def of_scalars(

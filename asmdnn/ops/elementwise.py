@@ -10,12 +10,15 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.foreign import as_array, is_python
 from asmdnn.ops.applied import Descs, Ending, SameDims, apply, compute
 from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.exact_words import check_words
 from asmdnn.ops.typed import kind_of, typed
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
 from asmdnn.types import BinaryAlgorithm, DataType, EltwiseAlgorithm, PropKind
+
+COMPARISONS = ("ge", "gt", "le", "lt", "eq", "ne")  # whose results do not say that operands were rounded
 
 
 def eltwise(
@@ -91,6 +94,8 @@ def broadcast(alg: Any, given: dict[str, tuple[str, Any]], ending: Ending) -> An
     except ValueError:
         shapes = ", ".join(f"{label} {array.shape}" for label, array in arrays.values())
         raise InvalidArguments(f"dims that are not 1 must be equal, from the last one on: {shapes}") from None
+    if alg in COMPARISONS:
+        check_words(arrays.values(), "use numpy")
     wide = {
         name: (label, array.reshape((1,) * (len(dims) - array.ndim) + array.shape))
         for name, (label, array) in arrays.items()
