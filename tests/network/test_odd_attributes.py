@@ -119,6 +119,9 @@ def test_nothing_is_left(dtype: Any) -> None:
     check("TopK", [x, const(0)], 11, results=2)
     if dtype == np.float32:
         check("Hardmax", [x[:0]], 13, axis=1)
+        none = const(dtype=np.float32)  # a scale for each of no rows
+        check("QuantizeLinear", [x[:0], none, const(dtype=np.uint8)], 13, axis=0)
+        check("DequantizeLinear", [x[:0].astype(np.int8), none], 13, axis=0)
 
 
 NUMBERS = np.float32([0, -0.0, 1.7, -1.7, 127, -128, 200.5, 255, 256, -129.9, 300, 32767, 65535, -40000, 1e6])

@@ -9,7 +9,7 @@ from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Type, Value
 
 # Whose kernels make some elements; others may make none.
-OPERATORS = {"Slice", "Tile", "Gather", "GatherElements", "TopK", "Hardmax"}
+OPERATORS = {"Slice", "Tile", "Gather", "GatherElements", "TopK", "Hardmax", "QuantizeLinear", "DequantizeLinear"}
 
 
 def is_nothing(node: Node, types: Sequence[Type]) -> bool:
