@@ -20,6 +20,7 @@ from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, Node,
 from asmdnn.network.learning import LearnsParameters
 from asmdnn.network.narrow.storage import ErrorLimit, Precision, limit_of, precision_of
 from asmdnn.network.network import Network
+from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.mapped import MAP
 from asmdnn.network.stateful import written_nodes
 from asmdnn.network.states import NetworkState, checked_state
@@ -48,6 +49,7 @@ class Graph(LearnsParameters):
         self._states: dict[str, NetworkState] = {}
         self._parameters: dict[str, tuple[int, ...]] = {}
         self._ends: tuple[str, ...] = ()
+        self._known: dict[str, Value] = {}  # of values whose dims were asked for
 
     def __repr__(self) -> str:
         own = {name for state in self._states.values() for name in (state.name, state.now)}

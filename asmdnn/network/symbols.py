@@ -2,6 +2,9 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from asmdnn.forking import importing
 from asmdnn.network.arrays import Array
 
 
@@ -26,6 +29,23 @@ class Symbol:
 
     def __repr__(self) -> str:
         return f"<Symbol {self.name!r}>"
+
+    @property
+    def shape(self) -> tuple[int | str | None, ...]:
+        """Its dims; of an input as it was declared.  What depends on an input with open dims has none before the graph
+        is compiled: InvalidArguments, as for nodes that do not fit their operands."""
+        return self._type()[0]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements.  Raises as `shape`."""
+        return self._type()[1]
+
+    def _type(self) -> tuple[tuple[int | str | None, ...], np.dtype[Any]]:
+        with importing():
+            from asmdnn.network.symbol_dims import type_of  # which needs all operators
+
+        return type_of(self)
 
     def __add__(self, other: Any) -> "Symbol":
         return self._single("Add", self, other)
