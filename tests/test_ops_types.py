@@ -130,9 +130,9 @@ def test_what_is_no_type_that_kernels_have(word: Any) -> None:
 
 def test_out_is_of_a_type_by_its_name() -> None:
     out = np.empty(X.shape, np.float32)
-    assert ops.eltwise(X, "abs", dtype="f32", out=out) is out  # type: ignore[arg-type]
+    assert ops.eltwise(X, "abs", dtype="f32", out=out) is out
     with pytest.raises(dnn.InvalidArguments, match="out is of f32, but dtype is bf16: leave one of them out"):
-        ops.eltwise(X, "abs", dtype="bf16", out=out)  # type: ignore[arg-type]
+        ops.eltwise(X, "abs", dtype="bf16", out=out)
 
 
 def test_integers() -> None:

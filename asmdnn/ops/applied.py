@@ -10,7 +10,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.foreign import as_array
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import F32, AnyArray, chain_of
+from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.exact_words import are_words, check_words
 from asmdnn.ops.typed import numpy_type, result_type, typed, typed_output
@@ -21,10 +21,10 @@ from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
-from asmdnn.types import DataType, f32, s32
+from asmdnn.types import f32, s32
 
 Descs = dict[str, MemoryDesc]
-Ending = tuple[Sequence[AnyPostOp | str], Any, Engine | None, DataType | None]  # post_ops, out, engine, dtype
+Ending = tuple[Sequence[AnyPostOp | str], Any, Engine | None, AnyDataType | None]  # post_ops, out, engine, dtype
 
 
 def apply(
@@ -124,7 +124,7 @@ def prepare(
     given: Mapping[str, tuple[str, AnyArray]],
     describe: Callable[[Descs, MemoryDesc], Description],
     result_dims: Callable[[Descs], tuple[int, ...]],
-    wanted: tuple[AnyArray | None, DataType | None],
+    wanted: tuple[AnyArray | None, AnyDataType | None],
     attr: Attr,
     engine: Engine | None,
 ) -> ArrayCall:

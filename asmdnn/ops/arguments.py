@@ -14,9 +14,11 @@ from asmdnn.memory.sequences import items
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.shapes.windows import MAX_SIZE
+from asmdnn.types import DataType
 
 Array = npt.NDArray[np.float32]
 AnyArray = npt.NDArray[Any]
+AnyDataType = DataType | str | type[Any] | np.dtype[Any]  # or its name, or numpy's type or its name
 F32 = np.dtype(np.float32)  # the one that almost every array has: `dtype is F32` is the cheapest test there is
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.applied import apply, mask_of_scores
-from asmdnn.ops.arguments import F32, AnyArray
+from asmdnn.ops.arguments import F32, AnyArray, AnyDataType
 from asmdnn.ops.gradients import Descs, floats, gradients
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attention.backward_description import AttentionBackward
@@ -15,7 +15,7 @@ from asmdnn.primitives.attention.description import NDIMS, AttentionForward
 from asmdnn.primitives.attention.tensors import MOST_SUM
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.types import DataType, PropKind
+from asmdnn.types import PropKind
 
 
 def attention(
@@ -27,7 +27,7 @@ def attention(
     causal: bool = False,
     scale: float | None = None,
     return_logsumexp: bool = False,
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> Any:

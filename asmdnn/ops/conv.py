@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asmdnn.ops.arguments import AnyArray, Padding
+from asmdnn.ops.arguments import AnyArray, AnyDataType, Padding
 from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow
 from asmdnn.ops.convolving import convolve
 from asmdnn.ops.quantized import NOTHING, ProductRequest
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.types import AccumulationMode, ConvolutionAlgorithm, DataType, FpMathMode
+from asmdnn.types import AccumulationMode, ConvolutionAlgorithm, FpMathMode
 
 CONV1D, CONV2D, CONV3D = (ConvFunction(f"conv{axes}d", axes) for axes in (1, 2, 3))
 TRANSPOSE1D, TRANSPOSE2D, TRANSPOSE3D = (
@@ -27,7 +27,7 @@ def conv1d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",
@@ -56,7 +56,7 @@ def conv2d(
     groups: int = 1,
     post_ops: Sequence[AnyPostOp | str] = (),
     algorithm: ConvolutionAlgorithm = "direct",
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",
@@ -99,7 +99,7 @@ def conv3d(
     dilation: int | Sequence[int] = 1,
     groups: int = 1,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",
@@ -128,7 +128,7 @@ def conv_transpose1d(
     groups: int = 1,
     output_padding: int | Sequence[int] = 0,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",
@@ -153,7 +153,7 @@ def conv_transpose2d(
     groups: int = 1,
     output_padding: int | Sequence[int] = 0,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",
@@ -184,7 +184,7 @@ def conv_transpose3d(
     groups: int = 1,
     output_padding: int | Sequence[int] = 0,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",

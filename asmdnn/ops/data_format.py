@@ -7,9 +7,8 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.memory.allocation import allocated
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, AnyDataType
 from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed_output
-from asmdnn.types import DataType
 
 FORMATS: Final = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}  # by spatial axes
 
@@ -33,7 +32,7 @@ def channels_last(array: AnyArray) -> AnyArray:
     return array.transpose(0, *range(2, array.ndim), 1)
 
 
-def result_like(x: AnyArray, dtype: DataType | None) -> "np.dtype[Any]":
+def result_like(x: AnyArray, dtype: AnyDataType | None) -> "np.dtype[Any]":
     """numpy's type of a result of `dtype`, or else of x's type."""
     return numpy_type(result_type(dtype, None, kind_of(x)), (x.dtype,))
 

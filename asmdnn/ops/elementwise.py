@@ -9,14 +9,14 @@ from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.foreign import as_array, is_python
 from asmdnn.ops.applied import Descs, Ending, SameDims, apply, compute
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, AnyDataType
 from asmdnn.ops.exact_words import check_words
 from asmdnn.ops.typed import kind_of, typed
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
-from asmdnn.types import BinaryAlgorithm, DataType, EltwiseAlgorithm, PropKind
+from asmdnn.types import BinaryAlgorithm, EltwiseAlgorithm, PropKind
 
 COMPARISONS = ("ge", "gt", "le", "lt", "eq", "ne")  # whose results do not say that operands were rounded
 
@@ -28,7 +28,7 @@ def eltwise(
     beta: float = 0.0,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -51,7 +51,7 @@ def binary(
     b: Any,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -73,7 +73,7 @@ def select(
     b: Any,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.applied import layout_key
-from asmdnn.ops.arguments import F32, AnyArray, chain_of
+from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.quantized import NOTHING, Arguments, ProductRequest, attr_of
 from asmdnn.ops.typed import numpy_type, result_type, typed, typed_output
@@ -16,7 +16,7 @@ from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.inner_product.inner_product import MOST_DIMS, InnerProductForward
-from asmdnn.types import AccumulationMode, DataType, FpMathMode
+from asmdnn.types import AccumulationMode, FpMathMode
 
 TENSORS = {"x": "src", "w": "weights", "out": "dst"}  # and what the primitive calls them
 CHANNELS = 1  # the mask of weights' output channels
@@ -28,7 +28,7 @@ def inner_product(
     bias: Any = None,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",

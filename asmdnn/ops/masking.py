@@ -8,14 +8,14 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.arguments import F32, AnyArray, as_f32
+from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, as_f32
 from asmdnn.ops.moves import delivered, memory_of, run, target
 from asmdnn.ops.typed import numpy_type, result_type
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.dropout.dropout import Dropout
 from asmdnn.primitives.stochastic_rounding.stochastic_rounding import StochasticRounding
-from asmdnn.types import DataType, f32, u8
+from asmdnn.types import f32, u8
 
 SEEDS = 2**31
 
@@ -49,7 +49,7 @@ def dropout(
     return delivered(result, out, x), mask.view()
 
 
-def stochastic_rounding(x: Any, dtype: DataType, *, seed: int, engine: Engine | None = None) -> AnyArray:
+def stochastic_rounding(x: Any, dtype: AnyDataType, *, seed: int, engine: Engine | None = None) -> AnyArray:
     """Numbers of another type: each of x becomes one of its two neighbours there at random, the nearer the likelier, so
     that the mean is x.
 

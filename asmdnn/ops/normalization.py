@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import SameDims, apply
-from asmdnn.ops.arguments import AnyArray, integer
+from asmdnn.ops.arguments import AnyArray, AnyDataType, integer
 from asmdnn.ops.gradients import Descs, floats, gradient
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
@@ -12,7 +12,7 @@ from asmdnn.primitives.normalization.channel_description import BatchNormForward
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNAlgorithm, LRNForward
-from asmdnn.types import DataType, PropKind
+from asmdnn.types import PropKind
 
 INFERENCE = PropKind.forward_inference
 
@@ -24,7 +24,7 @@ def layer_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -51,7 +51,7 @@ def rms_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -74,7 +74,7 @@ def batch_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -114,7 +114,7 @@ def group_norm(
     *,
     epsilon: float = 1e-5,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -148,7 +148,7 @@ def lrn(
     beta: float = 0.75,
     k: float = 1.0,
     alg: LRNAlgorithm = "lrn_across_channels",
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:

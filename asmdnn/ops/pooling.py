@@ -10,14 +10,14 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
 from asmdnn.ops.applied import Descs, Ending, apply
-from asmdnn.ops.arguments import AnyArray, integers
+from asmdnn.ops.arguments import AnyArray, AnyDataType, integers
 from asmdnn.ops.data_format import channels_last, channels_second, into_last, is_last, result_like
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling.description import AdaptivePooling, Pooling, PoolingForward
 from asmdnn.primitives.shapes.windows import MAX_SIZE
-from asmdnn.types import DataType, PoolingAlgorithm, s32
+from asmdnn.types import PoolingAlgorithm, s32
 
 Sizes = int | Sequence[int]
 Describe = Callable[[MemoryDesc, MemoryDesc, MemoryDesc | None], Pooling]
@@ -33,7 +33,7 @@ def max_pool(
     ceil_mode: bool = False,
     return_indices: bool = False,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
@@ -64,7 +64,7 @@ def avg_pool(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
@@ -92,7 +92,7 @@ def adaptive_max_pool(
     *,
     return_indices: bool = False,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,
@@ -109,7 +109,7 @@ def adaptive_avg_pool(
     size: Sizes,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     data_format: str | None = None,
     out: Any = None,
     engine: Engine | None = None,

@@ -9,7 +9,7 @@ from asmdnn.errors import InvalidArguments
 from asmdnn.forking import importing
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
-from asmdnn.ops.arguments import F32, AnyArray, Array, as_f32, chain_of, output, packed_or_plain, widened
+from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, Array, as_f32, chain_of, output, packed_or_plain, widened
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.packed import pack
 from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed, needs_types
@@ -21,7 +21,7 @@ from asmdnn.primitives.core.engine import Engine, engine_key
 from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.plan import THRICE
-from asmdnn.types import AccumulationMode, DataType, FpMathMode, f32
+from asmdnn.types import AccumulationMode, FpMathMode, f32
 
 MANY_ROWS = 512  # that pay for what is done to each of them
 
@@ -32,7 +32,7 @@ def matmul(
     bias: Any = None,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     scales: Mapping[str, Any] = NOTHING,
     zero_points: Mapping[str, Any] = NOTHING,
     fpmath_mode: FpMathMode = "strict",

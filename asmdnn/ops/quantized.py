@@ -9,7 +9,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
-from asmdnn.ops.arguments import F32, AnyArray, chain_of
+from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, chain_of
 from asmdnn.ops.typed import INTEGERS, numpy_type, result_type
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import INTEGERS as WITH_ZERO_POINTS
@@ -50,7 +50,7 @@ def is_f32(x: Any) -> bool:
     return type(x) is np.ndarray and x.dtype is F32
 
 
-def is_plain(dtype: DataType | None, scales: Any, zero_points: Any) -> bool:
+def is_plain(dtype: AnyDataType | None, scales: Any, zero_points: Any) -> bool:
     """Whether nothing is asked for that calls of f32 have not."""
     if dtype is None and scales is zero_points is NOTHING:
         return True
@@ -70,7 +70,7 @@ class ProductRequest(NamedTuple):
     """
 
     post_ops: Sequence[AnyPostOp | str]
-    dtype: DataType | None
+    dtype: AnyDataType | None
     scales: Mapping[str, Any]
     zero_points: Mapping[str, Any]
     engine: Engine | None

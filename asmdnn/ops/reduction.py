@@ -7,14 +7,13 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.ops.applied import SameDims, apply
-from asmdnn.ops.arguments import AnyArray, integer, integers
+from asmdnn.ops.arguments import AnyArray, AnyDataType, integer, integers
 from asmdnn.ops.typed import fractions, typed, typed_output
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reduction.cumulative import CumulativeSum
 from asmdnn.primitives.reduction.description import ReductionAlgorithm, ReductionForward
-from asmdnn.types import DataType
 
 
 def reduce(
@@ -26,7 +25,7 @@ def reduce(
     p: float = 2.0,
     eps: float = 0.0,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -59,7 +58,7 @@ def cumsum(
     *,
     exclusive: bool = False,
     reverse: bool = False,
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:

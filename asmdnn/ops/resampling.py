@@ -7,7 +7,7 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.applied import Descs, apply
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, AnyDataType
 from asmdnn.ops.data_format import into_last, is_last, result_like
 from asmdnn.ops.gradients import Descs as Gradients
 from asmdnn.ops.gradients import floats, given_dims, gradient
@@ -21,7 +21,6 @@ from asmdnn.primitives.resampling.description import (
     ResamplingAlgorithm,
     ResamplingForward,
 )
-from asmdnn.types import DataType
 
 
 def resize(
@@ -33,7 +32,7 @@ def resize(
     coordinates: Coordinates = "half_pixel",
     rounding: NearestRounding = "round_prefer_ceil",
     data_format: str | None = None,
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:

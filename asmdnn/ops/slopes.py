@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import SameDims, apply, widened
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, AnyDataType
 from asmdnn.ops.typed import typed
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.prelu import PReLUForward
-from asmdnn.types import DataType, PropKind
+from asmdnn.types import PropKind
 
 
 def prelu(
@@ -17,7 +17,7 @@ def prelu(
     weights: Any,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.ops.applied import Ending, SameDims, apply, mask_of_scores
-from asmdnn.ops.arguments import AnyArray, integer
+from asmdnn.ops.arguments import AnyArray, AnyDataType, integer
 from asmdnn.ops.typed import fractions, typed
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm, SoftmaxForward
-from asmdnn.types import DataType, PropKind
+from asmdnn.types import PropKind
 
 
 def softmax(
@@ -19,7 +19,7 @@ def softmax(
     mask: Any = None,
     scale: float = 1.0,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
@@ -39,7 +39,7 @@ def log_softmax(
     mask: Any = None,
     scale: float = 1.0,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:

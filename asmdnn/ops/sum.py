@@ -6,11 +6,10 @@ from typing import Any
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.ops.applied import SameDims, apply
-from asmdnn.ops.arguments import AnyArray
+from asmdnn.ops.arguments import AnyArray, AnyDataType
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.sum.sum import SumForward
-from asmdnn.types import DataType
 
 
 def weighted_sum(
@@ -18,7 +17,7 @@ def weighted_sum(
     scales: Sequence[float] = (),
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
-    dtype: DataType | None = None,
+    dtype: AnyDataType | None = None,
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:

@@ -14,7 +14,7 @@ from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.arrays import data_type_of
 from asmdnn.memory.foreign import as_array, is_python, rounded_f32
-from asmdnn.ops.arguments import F32, AnyArray, exported, of_no_numbers
+from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, exported, of_no_numbers
 from asmdnn.types import DATA_TYPES, DataType, f32
 
 INTEGERS = "iu"
@@ -79,7 +79,7 @@ def kind_of(array: AnyArray) -> DataType:
     return f32 if array.dtype is F32 else data_type_of(array.dtype)
 
 
-def result_type(dtype: DataType | None, out: AnyArray | None, usual: DataType) -> DataType:
+def result_type(dtype: AnyDataType | None, out: AnyArray | None, usual: DataType) -> DataType:
     """What a result is of: `dtype`, or what `out` is of, else the usual type.  Raises InvalidArguments."""
     wanted = None if dtype is None else wanted_type(dtype)
     if out is None:
@@ -106,7 +106,7 @@ def wanted_type(dtype: Any) -> DataType:
         raise InvalidArguments(f"dtype must be one of {', '.join(DATA_TYPES)}, not {shown(dtype)}{near}") from None
 
 
-def fractions(dtype: DataType | None, out: Any, *arrays: AnyArray) -> DataType | None:
+def fractions(dtype: AnyDataType | None, out: Any, *arrays: AnyArray) -> AnyDataType | None:
     """The type of a result that is no whole number: f32 of integers, if nothing else is asked for."""
     whole = dtype is None and out is None and arrays[0].dtype.kind in INTEGERS
     return f32 if whole else dtype
