@@ -53,6 +53,13 @@ def shown(value: object) -> str:
         return f"{type(value).__name__} without a repr ({type(error).__name__})"
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of something: "1 dim", "2 dims", "0 entries"."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith("ry") else f"{number} {noun}s"
+
+
 def not_one_of(name: str, given: object, known: Iterable[str]) -> str:
     """The message about a word that is none of the known ones, with the one that it resembles."""
     words = list(known)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.errors import AsmdnnError, InvalidArguments, shown
+from asmdnn.errors import AsmdnnError, InvalidArguments, counted, shown
 from asmdnn.network.symbol_dims import symbol_dims
 from asmdnn.network.symbols import Symbol
 
@@ -139,5 +139,5 @@ def known_dims(name: str, x: Any, count: int) -> tuple[int, ...]:
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"{name} must be a Symbol or an array, not {shown(x)}") from None
     if len(dims) != count or 0 in dims:
-        raise InvalidArguments(f"{name} has dims {dims}, ctc takes {count} dims, none of them 0")
+        raise InvalidArguments(f"{name} has dims {dims}, ctc takes {counted(count, 'dim')}, none of them 0")
     return dims

@@ -15,7 +15,7 @@ from asmdnn import asm, ops, ukernel
 from asmdnn.analyze import mca
 from asmdnn.aten.options import of_options
 from asmdnn.cli.main import COMMANDS, main
-from asmdnn.errors import did_you_mean
+from asmdnn.errors import counted, did_you_mean
 
 X, W, A = np.ones((1, 8, 6, 6), np.float32), np.ones((8, 8, 3, 3), np.float32), np.ones((4, 4), np.float32)
 ROWS, CELL = (
@@ -260,3 +260,11 @@ def test_a_tie_goes_to_the_word_that_goes_on() -> None:
     assert did_you_mean("ad", ["and", "add"]) == did_you_mean("ad", ["add", "and"]) == "did you mean add?"
     assert did_you_mean("zzzz", ["and", "add"]) == "these are and, add"
     assert did_you_mean("conv", ops.__all__) == "did you mean conv1d or conv2d or conv3d?"
+
+
+def test_one_of_a_kind_is_singular() -> None:
+    assert [counted(n, "dim") for n in (0, 1, 2)] == ["0 dims", "1 dim", "2 dims"]
+    assert [counted(n, "entry") for n in (1, 3)] == ["1 entry", "3 entries"]
+    assert counted(2, "key") == "2 keys"
+    with pytest.raises(dnn.InvalidArguments, match=r"^a has 1 dim, it must have 2 to 12$"):
+        ops.matmul(A[0], A)

@@ -124,7 +124,7 @@ X, W = integers(np.uint8, 4, 8), integers(np.int8, 3, 8)
         ({"bias": np.zeros(4, np.float32)}, r"bias has dims \(4,\), it must be \(3,\)"),
         ({"w": np.zeros((3, 8, 1), np.int8)}, r"w has dims \(3, 8, 1\), x \(4, 8\)"),
         ({"w": np.zeros((3, 7), np.int8)}, "all but the first must be equal"),
-        ({"x": np.zeros(8, np.uint8)}, "x has 1 dims, it must have 2 to 5"),
+        ({"x": np.zeros(8, np.uint8)}, "x has 1 dim, it must have 2 to 5"),
         ({"fpmath_mode": "f33"}, "fpmath_mode"),
     ],
 )

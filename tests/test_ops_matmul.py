@@ -62,7 +62,7 @@ def test_packed_once_for_any_number_of_rows(tmp_path: Path) -> None:
     ("a", "b", "options", "message"),
     [
         (values(2, 3), values(4, 5), {}, "weights has 4 rows, src has 3 columns"),
-        (values(3), values(3, 5), {}, "a has 1 dims"),
+        (values(3), values(3, 5), {}, "a has 1 dim"),
         (values(2, 3), values(3, 5).astype(float), {}, "b has dtype float64, convert it to float32"),
         (values(2, 2, 3), values(3, 3, 5), {}, "batch dims must be equal or 1"),
         (values(2, 3), values(3, 5), {"bias": values(4)}, "bias has dims"),

@@ -183,11 +183,11 @@ VALID = {
         ({"bo": 0.5}, "^bo must be an integer of 32 bits, not 0.5"),
         ({"co": 0.5}, "^co must be integers of 32 bits"),
         ({"co": 2**40}, "^co must be integers of 32 bits"),
-        ({"co": [1, 2]}, r"^co has shape \(2,\), for offsetc 'F' it must have 1 elements"),
+        ({"co": [1, 2]}, r"^co has shape \(2,\), for offsetc 'F' it must have 1 element"),
         ({"offsetc": "C", "co": np.zeros(5, np.int32)}, r"^co has shape \(5,\), for offsetc 'C' it must have 4"),
         ({"offsetc": "R", "co": np.zeros((1, 5), np.int32)}, r"^co has shape \(1, 5\)"),
         ({"a": A.astype(np.float32)}, "^a must be a matrix of u8 or s8, not f32 of 2 dims"),
-        ({"b": B[0]}, "^b must be a matrix of u8 or s8, not s8 of 1 dims"),
+        ({"b": B[0]}, "^b must be a matrix of u8 or s8, not s8 of 1 dim"),
         ({"transa": "T"}, r"^b has 6 rows, a has 4 columns \(after transposing\)"),
         ({"c": np.zeros((4, 4), np.int32)}, r"^c has dims \(4, 4\), a and b make it \(4, 5\)"),
         ({"c": np.zeros((4, 5), np.float32)}, "^c must be a int32 array, not float32"),
@@ -222,7 +222,7 @@ def test_c_may_not_overlap() -> None:
 def test_bad_packing() -> None:
     with pytest.raises(dnn.InvalidArguments, match=r"^alpha is 2.0 for u8: pass 1 here, and alpha to the product$"):
         dnn.gemm_pack("A", "N", 2.0, A)
-    with pytest.raises(dnn.InvalidArguments, match=r"^x must be a matrix of f32, bf16, f16, u8, s8, not s8 of 1 dims$"):
+    with pytest.raises(dnn.InvalidArguments, match=r"^x must be a matrix of f32, bf16, f16, u8, s8, not s8 of 1 dim$"):
         dnn.gemm_pack("A", "N", 1.0, B[0])
     with pytest.raises(dnn.InvalidArguments, match=r"^dtype must be one of f32, bf16, f16, u8, s8, not s32$"):
         dnn.gemm_pack_get_size("B", 2, 3, 4, dtype=dnn.s32)

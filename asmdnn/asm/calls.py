@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from asmdnn.asm.function_assembler import FunctionAssembler
 from asmdnn.asm.prototype import WORD_BYTES, CArgument, Prototype, parse_type
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.isa.assembler import Register, register
 from asmdnn.isa.memory_operand import Pointer
 from asmdnn.isa.operands import REGISTER_BYTES
@@ -60,7 +60,7 @@ def emit_call(
     """The call, and the register that its result is in."""
     wanted = target.prototype.arguments
     if len(given) != len(wanted):
-        raise InvalidArguments(f"call of {target.prototype} has {len(given)} arguments.")
+        raise InvalidArguments(f"call of {target.prototype} has {counted(len(given), 'argument')}.")
     for argument, reg in zip(wanted, given, strict=True):
         is_vector = isinstance(reg, Register) and reg.kind in ("xmm", "ymm", "zmm")
         if not isinstance(reg, Register) or is_vector != argument.type.is_float or reg.kind in ("k", "tmm"):

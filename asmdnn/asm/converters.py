@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.asm.footprint import Reach
 from asmdnn.asm.prototype import CArgument, CType, Prototype
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.jit.native import ffi
 
 _KINDS: Final = {"float": "f", "double": "f", "_Bool": "b"}
@@ -31,7 +31,7 @@ class Converters:
     def __call__(self, given: Sequence[Any]) -> list[Any]:
         """What the cffi function takes.  Raises InvalidArguments that names the argument."""
         if len(given) != len(self._each):
-            raise InvalidArguments(f"{self._prototype} takes {len(self._each)} arguments, not {len(given)}.")
+            raise InvalidArguments(f"{self._prototype} takes {counted(len(self._each), 'argument')}, not {len(given)}.")
         made = [convert(value) for convert, value in zip(self._each, given, strict=True)]
         sizes = [made[i] for i in self._integers]
         for i, item_bytes, extent, text, name in self._sized:

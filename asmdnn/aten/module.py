@@ -10,7 +10,7 @@ from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.traced_module import State, TracedModule
 from asmdnn.aten.translation import check_tensor, is_narrow, narrowed, widened
 from asmdnn.aten.whole_graph import NetworkOutput
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
 from asmdnn.network.network import Network
 
 
@@ -51,7 +51,7 @@ class TorchNetwork:
         if not isinstance(tensors, list | tuple):
             raise InvalidArguments(f"tensors must be a list of tensors, not {shown(tensors)}")
         if len(tensors) != len(self._inputs):
-            raise InvalidArguments(f"the network takes {len(self._inputs)} tensors, not {len(tensors)}")
+            raise InvalidArguments(f"the network takes {counted(len(self._inputs), 'tensor')}, not {len(tensors)}")
         narrow = self._traced.narrow
         feeds = {name: array_of(name, x, narrow) for name, x in zip(self._inputs, tensors, strict=True)}
         return tensors_of(self._outputs, self._network.run(feeds))

@@ -11,7 +11,7 @@ import numpy as np
 
 from asmdnn.aten.constants import is_repeatable
 from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
 from asmdnn.forking import importing
 from asmdnn.network.building import Graph, Symbol
 
@@ -205,7 +205,7 @@ def as_values(made: Any, context: Rewriter) -> Any:
     """What a rule gives, with what torch says of it."""
     if not isinstance(made, tuple):
         if len(context.results) > 1:
-            raise InvalidArguments(f"{context.name} has {len(context.results)} results, its rule gives one")
+            raise InvalidArguments(f"{context.name} has {counted(len(context.results), 'result')}, its rule gives one")
         return Traced(made, *context.results[0])
     types = iter(context.results)
     found: list[Traced | None] = []

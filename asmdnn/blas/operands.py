@@ -9,7 +9,7 @@ from asmdnn.blas.checks import checked_trans
 from asmdnn.blas.formats import format_of
 from asmdnn.blas.header import HEADER_BYTES, check_room, fields_of, header_of
 from asmdnn.blas.packing import signed
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory
 from asmdnn.ops.arguments import AnyArray, output
 from asmdnn.ops.calls import memory_at
@@ -40,7 +40,7 @@ def operand(name: str, trans: str, x: Any, types: tuple[DataType, ...], engine: 
     array = typed(name, x)
     if array.ndim != 2 or (kind := kind_of(array)) not in types:
         wanted = f"a matrix of {' or '.join(map(str, types))}"
-        raise InvalidArguments(f"{name} must be {wanted}, not {kind_of(array)} of {array.ndim} dims")
+        raise InvalidArguments(f"{name} must be {wanted}, not {kind_of(array)} of {counted(array.ndim, 'dim')}")
     array = array.T if trans == "T" else array
     is_signed = name == "b" and kind == u8
     return BlasOperand(signed(array) if is_signed else array, array.shape, SHIFT * is_signed)
@@ -65,7 +65,9 @@ def target_of(c: Any, dtype: np.dtype[Any], x: BlasOperand, y: BlasOperand) -> A
     target = output("c", c, dtype)
     (m, k), (rows, n) = x.dims, y.dims
     if k != rows:
-        raise InvalidArguments(f"b has {rows} rows, a has {k} columns (after transposing): they must be equal")
+        raise InvalidArguments(
+            f"b has {counted(rows, 'row')}, a has {counted(k, 'column')} (after transposing): they must be equal"
+        )
     if target.shape != (m, n):
         raise InvalidArguments(f"c has dims {target.shape}, a and b make it {(m, n)}")
     memory_at("c", target)

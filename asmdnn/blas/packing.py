@@ -7,7 +7,7 @@ import numpy as np
 from asmdnn.blas.checks import checked_identifier, matrix, scalar, size_of
 from asmdnn.blas.formats import PACKED_TYPES, format_of, level_of
 from asmdnn.blas.header import HEADER_BYTES, Header, Packed
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, AnyArray, output
@@ -74,7 +74,7 @@ def packable(x: Any, alpha: float) -> AnyArray:
     source = typed("x", x)
     if source.ndim != 2 or kind_of(source) not in PACKED_TYPES:
         wanted = f"a matrix of {', '.join(map(str, PACKED_TYPES))}"
-        raise InvalidArguments(f"x must be {wanted}, not {kind_of(source)} of {source.ndim} dims")
+        raise InvalidArguments(f"x must be {wanted}, not {kind_of(source)} of {counted(source.ndim, 'dim')}")
     if alpha != 1.0:
         raise InvalidArguments(f"alpha is {alpha} for {kind_of(source)}: pass 1 here, and alpha to the product")
     return source

@@ -9,7 +9,7 @@ import numpy as np
 
 from asmdnn.blas.checks import scalar
 from asmdnn.blas.operands import BlasOperand, check_apart, operand, target_of
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import AnyArray
@@ -176,5 +176,7 @@ def offsets_of(offsetc: str, co: Any, dims: tuple[int, ...]) -> AnyArray:
         raise InvalidArguments(f"co must be integers of 32 bits, not {shown(co)}")
     count = {"F": 1, "C": dims[0], "R": dims[1]}[offsetc]
     if values.size != count or values.ndim > 1:
-        raise InvalidArguments(f"co has shape {values.shape}, for offsetc {offsetc!r} it must have {count} elements")
+        raise InvalidArguments(
+            f"co has shape {values.shape}, for offsetc {offsetc!r} it must have {counted(count, 'element')}"
+        )
     return allocated(np.array, values.reshape(-1, 1) if offsetc == "C" else values.reshape(1, -1), np.int32)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asmdnn.errors import InvalidArguments, not_one_of, shown
+from asmdnn.errors import InvalidArguments, counted, not_one_of, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.formats import desc_words
 from asmdnn.memory.layout import (
@@ -76,7 +76,7 @@ class MemoryDesc:
         dims = naturals("dims", dims)
         ndims = len(dims)
         if not 1 <= ndims <= MAX_NDIMS:
-            raise InvalidArguments(f"dims {dims} has {ndims} dims: a tensor has 1 to {MAX_NDIMS}")
+            raise InvalidArguments(f"dims {dims} has {counted(ndims, 'dim')}: a tensor has 1 to {MAX_NDIMS}")
         if not isinstance(dtype, DataType):
             raise InvalidArguments(not_one_of("dtype, such as asmdnn.f32,", dtype, DATA_TYPES))
         if (tag is None) == (strides is None):
@@ -280,7 +280,7 @@ class MemoryDesc:
         if dims == self.dims:
             return self
         if not 1 <= len(dims) <= MAX_NDIMS:
-            raise InvalidArguments(f"dims {shown(dims)} has {len(dims)} dims: a tensor has 1 to {MAX_NDIMS}")
+            raise InvalidArguments(f"dims {shown(dims)} has {counted(len(dims), 'dim')}: a tensor has 1 to {MAX_NDIMS}")
         if self.is_any and prod(dims) == self.nelems():
             return MemoryDesc(dims, self.dtype, "any", offset0=self.offset0)
         self._require_layout("other dims of as many elements")

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory.sequences import items
 from asmdnn.memory.tags import MAX_INNER_BLOCKS, parse_tag
 from asmdnn.memory.traced import is_integer
@@ -51,7 +51,7 @@ def place_by_strides(dims: tuple[int, ...], strides: Sequence[int], blocks: Bloc
     """The layout with these strides between blocks, or between elements of dims without blocks."""
     strides = naturals("strides", strides)
     if len(strides) != len(dims):
-        raise InvalidArguments(f"strides {strides} has {len(strides)} entries: dims {dims} needs {len(dims)}")
+        raise InvalidArguments(f"strides {strides} has {counted(len(strides), 'entry')}: dims {dims} needs {len(dims)}")
     if not blocks:  # by far the most frequent, so it has a short way
         live = (
             strides
@@ -118,7 +118,7 @@ def checked_blocks(given: Sequence[Sequence[int]], ndims: int) -> Blocks:
     except Exception:
         raise InvalidArguments(f"inner_blocks {shown(given)} must be pairs of dim and size: such as [(1, 8)]") from None
     if len(pairs) > MAX_INNER_BLOCKS:
-        raise InvalidArguments(f"inner_blocks has {len(pairs)} entries: use at most {MAX_INNER_BLOCKS}")
+        raise InvalidArguments(f"inner_blocks has {counted(len(pairs), 'entry')}: use at most {MAX_INNER_BLOCKS}")
     blocks = []
     for pair in pairs:
         if len(pair) != 2:

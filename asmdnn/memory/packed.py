@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.layout import Placement
 from asmdnn.types import DataType
@@ -29,12 +29,14 @@ def check_packed(dims: tuple[int, ...], dtype: DataType, place: Placement, offse
     steps = list(enumerate(zip(place.padded_dims, place.live, strict=True)))
     for dim, (n, stride) in steps:
         if block == 1 and stride == 1 and n % 2:
-            raise InvalidArguments(f"{what} have {n} elements side by side in dim {dim}: their number must be even")
+            raise InvalidArguments(
+                f"{what} have {counted(n, 'element')} side by side in dim {dim}: their number must be even"
+            )
     for dim, (_, stride) in steps:
         if stride % 2 and not (block == 1 and stride == 1):
             raise InvalidArguments(f"{what} have a stride of {stride} in dim {dim}: it must be even")
     if place.extent % 2:
-        raise InvalidArguments(f"{what} reach over {place.extent} elements: their number must be even")
+        raise InvalidArguments(f"{what} reach over {counted(place.extent, 'element')}: their number must be even")
 
 
 def unpacked(octets: NDArray[Any], dtype: DataType) -> NDArray[Any]:

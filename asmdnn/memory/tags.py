@@ -14,7 +14,7 @@ Source: oneDNN, "Understanding Memory Formats" and dnnl_format_tag_t.
 import re
 from functools import lru_cache
 
-from asmdnn.errors import InvalidArguments, resembling
+from asmdnn.errors import InvalidArguments, counted, resembling
 from asmdnn.records import dataclass
 
 LETTERS = "abcdefghijkl"
@@ -138,7 +138,9 @@ def _check_dims(tag: str, used: str, outer: str, ndims: int) -> None:
     if len(set(outer)) != len(outer):
         raise InvalidArguments(f"tag {tag!r} names a dim twice: each dim stands once before the blocks")
     if len(outer) != ndims:
-        raise InvalidArguments(f"tag {tag!r} has {len(outer)} dims, but dims has {ndims}: use a tag of {ndims} letters")
+        raise InvalidArguments(
+            f"tag {tag!r} has {counted(len(outer), 'dim')}, but dims has {ndims}: use a tag of {ndims} letters"
+        )
     missing = set(LETTERS[:ndims]) - set(outer)
     if missing:
         raise InvalidArguments(f"tag {tag!r} leaves out dim {min(missing)!r}: name each of {LETTERS[:ndims]!r} once")

@@ -38,7 +38,7 @@ def check_made(node: Node, composed: ForeignOperator | None) -> None:
     places = Places("?" * composed.outputs) if composed else places_of_outputs(node)
     if places is not None:
         nearest = places.least if len(node.outputs) < places.least else places.most
-        check_count(node, "outputs, and {} makes", places, node.outputs, f": say results={nearest}")
+        check_count(node, "output, and {} makes", places, node.outputs, f": say results={nearest}")
     if composed:
         check_composed(node, composed)
     else:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.network.folding.bodies import number_of
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, reads_of
 from asmdnn.network.network import Network
@@ -57,7 +57,7 @@ class BranchCalls:
         self.node = node
         bodies = [node.get(name) for name in ("else_branch", "then_branch")]
         if any(not isinstance(body, Body) or len(body.outputs) != len(node.outputs) for body in bodies):
-            raise InvalidArguments(f"{node} has no two branches with {len(node.outputs)} results")
+            raise InvalidArguments(f"{node} has no two branches with {counted(len(node.outputs), 'result')}")
         self.branches = [BodyCalls(model, body, make) for body in bodies]
 
     def __call__(self, around: Known, fixed: Known) -> Sequence[Array]:

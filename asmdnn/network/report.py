@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from asmdnn.errors import counted
 from asmdnn.network.compiled import CompiledSegment
 from asmdnn.network.cuts import CountOf
 from asmdnn.network.descriptors import layout_of
@@ -72,10 +73,10 @@ def native_lines(segment: CompiledSegment) -> list[str]:
         f"  {len(segment.steps)} primitives, {reorders} of them reorders, {len(plan.phases)} phases, "
         f"{stand} of {every} barriers, {len(plan.specs)} kernels, {plan.cycles} cycles expected"
     )
-    way = segment.way
+    way, changed = segment.way, counted(len(segment.way.changes), "result")
     lines.append(
-        f"  formats of {len(way.changes)} results chosen otherwise than each by itself, {way.cycles} cycles instead of "
-        f"{way.by_themselves}"
+        f"  formats of {changed} chosen otherwise than each by itself, "
+        f"{way.cycles} cycles instead of {way.by_themselves}"
     )
     lines.append(
         f"  arena {layout.arena_bytes} bytes for {values} bytes of values, weights {layout.weights_bytes} bytes"

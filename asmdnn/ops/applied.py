@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.foreign import as_array
 from asmdnn.memory.tags import LETTERS
@@ -179,7 +179,7 @@ def widened(array: Any, label: str, ndim: int, axis: int | None = None) -> Any:
     if axis is not None and found.ndim == 1:
         return found.reshape([-1 if dim == axis % ndim else 1 for dim in range(ndim)])
     if found.ndim > ndim:
-        raise InvalidArguments(f"{label} has {found.ndim} dims, x has {ndim}")
+        raise InvalidArguments(f"{label} has {counted(found.ndim, 'dim')}, x has {ndim}")
     return found.reshape((1,) * (ndim - found.ndim) + found.shape)
 
 

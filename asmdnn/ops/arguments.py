@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.foreign import as_array, is_python, rounded_f32
 from asmdnn.memory.sequences import items
@@ -154,5 +154,5 @@ def widened(name: str, desc: MemoryDesc, ndim: int) -> MemoryDesc:
     if new == 0:
         return desc
     if new < 0:
-        raise InvalidArguments(f"{name} has {desc.ndims} dims, the result has {ndim}")
+        raise InvalidArguments(f"{name} has {counted(desc.ndims, 'dim')}, the result has {ndim}")
     return desc.widened(new)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.applied import apply, mask_of_scores
 from asmdnn.ops.arguments import F32, AnyArray, AnyDataType
@@ -45,7 +45,7 @@ def attention(
     check_flag("return_logsumexp", return_logsumexp)
     for name, array in (("query", query), ("key", key), ("value", value)):
         if typed(name, array).ndim != NDIMS:
-            raise InvalidArguments(f"{name} has {typed(name, array).ndim} dims, attention is of {NDIMS}")
+            raise InvalidArguments(f"{name} has {counted(typed(name, array).ndim, 'dim')}, attention is of {NDIMS}")
     inputs = {"query": ("query", query), "key": ("key", key), "value": ("value", value)}
     inputs["mask"] = ("mask", mask_of_scores(mask, NDIMS))
     rows = typed("query", query).shape[:3]
@@ -88,7 +88,7 @@ def attention_gradient(
     arrays = {"query": floats("query", query), "key": floats("key", key), "value": floats("value", value)}
     for name, array in arrays.items():
         if array.ndim != NDIMS:
-            raise InvalidArguments(f"{name} has {array.ndim} dims, attention is of {NDIMS}")
+            raise InvalidArguments(f"{name} has {counted(array.ndim, 'dim')}, attention is of {NDIMS}")
 
     def describe(descs: Descs) -> AttentionBackward:
         return AttentionBackward(**descs, scale=0.0 if scale is None else scale, causal=causal)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.gradients import Descs, floats, gradients
 from asmdnn.primitives.channel_gradients.description import BatchNormBackward
@@ -32,7 +32,7 @@ def batch_norm_gradient(
     """
     src = floats("x", x)
     if src.ndim < LEAST_DIMS:
-        raise InvalidArguments(f"x has {src.ndim} dims, images and channels are needed: {LEAST_DIMS}")
+        raise InvalidArguments(f"x has {counted(src.ndim, 'dim')}, images and channels are needed: {LEAST_DIMS}")
     given = mean is not None or variance is not None
     if given and (mean is None or variance is None):
         raise InvalidArguments("mean and variance must both be given, or none of them")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array, aligned, as_f32, chain_of, output, packed_or_plain
 from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, kept_call, layout_of
@@ -67,7 +67,7 @@ def convolve_last(
     x, w, b = inputs
     image = typed("x", x)
     if image.ndim != kind.axes + 2:
-        raise InvalidArguments(f"x has {image.ndim} dims, {kind.axes + 2} are needed")
+        raise InvalidArguments(f"x has {counted(image.ndim, 'dim')}, {kind.axes + 2} are needed")
     image, numbers = channels_second(image), window.plain(kind)
     weights = w.desc if type(w) is Memory else plain_weights(kind, np.shape(w), window.groups)
     dims = result_dims(kind, image.shape, weights.dims, ConvWindow(*numbers))
@@ -130,7 +130,7 @@ def prepare(given: ConvArrays, out: Array | None, attr: Attr, engine: Engine | N
 def check_array(name: str, array: AnyArray, ndim: int, is_packed: bool) -> None:
     """Rank and alignment of an input, or InvalidArguments."""
     if not is_packed and array.ndim != ndim:
-        raise InvalidArguments(f"{name} has {array.ndim} dims, {ndim} are needed")
+        raise InvalidArguments(f"{name} has {counted(array.ndim, 'dim')}, {ndim} are needed")
     aligned(name, array)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.applied import layout_key
 from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, chain_of
@@ -86,7 +86,7 @@ def numbers_of(scales: Mapping[str, Any], zero_points: Mapping[str, Any], channe
 def check_dims(x: tuple[int, ...], w: tuple[int, ...]) -> int:
     """The output channels.  Raises InvalidArguments unless w is for such an x."""
     if not 2 <= len(x) <= MOST_DIMS:
-        raise InvalidArguments(f"x has {len(x)} dims, it must have 2 to {MOST_DIMS}")
+        raise InvalidArguments(f"x has {counted(len(x), 'dim')}, it must have 2 to {MOST_DIMS}")
     if len(w) != len(x) or w[1:] != x[1:]:
         raise InvalidArguments(f"w has dims {w}, x {x}: all but the first must be equal")
     return w[0]

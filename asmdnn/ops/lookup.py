@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
@@ -47,7 +47,7 @@ def embedding(table: Any, indices: Any, *, out: Any = None, engine: Engine | Non
     """table[indices]: a row of the matrix for each index; see `gather`.  Raises InvalidArguments."""
     rows = aligned("table", typed("table", table))
     if rows.ndim != 2:
-        raise InvalidArguments(f"table has {rows.ndim} dims, it must be a matrix, a row for each index")
+        raise InvalidArguments(f"table has {counted(rows.ndim, 'dim')}, it must be a matrix, a row for each index")
     return gather(rows, indices, 0, out=out, engine=engine)
 
 

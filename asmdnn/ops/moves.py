@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import AsmdnnError, InvalidArguments, shown
+from asmdnn.errors import AsmdnnError, InvalidArguments, counted, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
@@ -86,7 +86,9 @@ def slice(
     words["steps"] = (1,) * desc.ndims if isinstance(steps, tuple) and not steps else integers("steps", steps)
     for name, numbers in words.items():
         if len(numbers) != desc.ndims:
-            raise InvalidArguments(f"{name} must be one integer for each of {desc.ndims} dims, not {shown(numbers)}")
+            raise InvalidArguments(
+                f"{name} must be one integer for each of {counted(desc.ndims, 'dim')}, not {shown(numbers)}"
+            )
     if 0 in words["steps"]:
         raise InvalidArguments(f"steps must not be 0, they are {shown(steps)}")
     places = zip(*words.values(), desc.dims, strict=True)

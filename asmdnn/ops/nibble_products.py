@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, not_one_of, shown
+from asmdnn.errors import InvalidArguments, counted, not_one_of, shown
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated, within_memory
 from asmdnn.memory.foreign import as_array, rounded_f32
@@ -98,7 +98,9 @@ def quantized(b: Array, dtype: FewBits, group: int) -> tuple[AnyArray, Array, An
     """Integers, scales and zero points of a matrix of real numbers."""
     k, n = b.shape
     if isinstance(group, bool) or not isinstance(group, int) or group < 1 or k % group:
-        raise InvalidArguments(f"group is {shown(group)}, it must be a whole number that divides the {k} rows of b")
+        raise InvalidArguments(
+            f"group is {shown(group)}, it must be a whole number that divides the {counted(k, 'row')} of b"
+        )
     check_group(k, k // group)
     if not np.isfinite(b).all():
         raise InvalidArguments("b has NaN or infinities: they have no nearest number of so few bits")

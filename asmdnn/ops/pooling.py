@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
@@ -171,7 +171,9 @@ def image(x: Any, data_format: str | None = None) -> AnyArray:
     """x with channels second, a view."""
     array = typed("x", x)
     if not 3 <= array.ndim <= 5:
-        raise InvalidArguments(f"x must be (n, c, w), (n, c, h, w) or (n, c, d, h, w), not of {array.ndim} dims")
+        raise InvalidArguments(
+            f"x must be (n, c, w), (n, c, h, w) or (n, c, d, h, w), not of {counted(array.ndim, 'dim')}"
+        )
     return channels_second(array) if is_last(data_format, array.ndim - 2) else array
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.gradients import Descs, floats, gradient, gradients
 from asmdnn.ops.products import matmul
@@ -92,6 +92,8 @@ def matrices(*given: tuple[str, Any]) -> list[AnyArray]:
     for label, value in given:
         array = floats(label, value)
         if array.ndim < LEAST_DIMS:
-            raise InvalidArguments(f"{label} has {array.ndim} dims, rows and columns are needed: {LEAST_DIMS}")
+            raise InvalidArguments(
+                f"{label} has {counted(array.ndim, 'dim')}, rows and columns are needed: {LEAST_DIMS}"
+            )
         found.append(array)
     return found

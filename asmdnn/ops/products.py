@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.forking import importing
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
@@ -128,7 +128,7 @@ def result_desc(src: MemoryDesc, weights: MemoryDesc, out: Array | None, attr: A
 def checked_rank(name: str, array: Array, least: int) -> Array:
     """An array of at least so many dims; a scalar becomes a vector."""
     if not least <= array.ndim <= MAX_NDIMS:
-        raise InvalidArguments(f"{name} has {array.ndim} dims, it must have {least} to {MAX_NDIMS}")
+        raise InvalidArguments(f"{name} has {counted(array.ndim, 'dim')}, it must have {least} to {MAX_NDIMS}")
     return array if array.ndim else array.reshape(1)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, counted, resembling, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, chain_of
@@ -133,7 +133,7 @@ class Arguments:
             self.check_groups(f"{kind}[{name!r}]", values.shape)
         elif values.size not in (1, count):
             most = f", or {count} for the {many}" if count > 1 else ""
-            raise InvalidArguments(f"{kind}[{name!r}] has {values.size} elements, it must have 1{most}")
+            raise InvalidArguments(f"{kind}[{name!r}] has {counted(values.size, 'element')}, it must have 1{most}")
         else:
             values = values.reshape(-1)
         with np.errstate(over="ignore"):  # what becomes infinite is refused
@@ -144,9 +144,13 @@ class Arguments:
         """Raise InvalidArguments for rows that are not of groups of k, or not of all columns."""
         rows, columns = shape
         if self.depth % rows:
-            raise InvalidArguments(f"{what} has {rows} rows, which do not divide k, {self.depth}, into groups")
+            raise InvalidArguments(
+                f"{what} has {counted(rows, 'row')}, which do not divide k, {self.depth}, into groups"
+            )
         if columns != self.count:
-            raise InvalidArguments(f"{what} has {columns} columns, it must have {self.count} for the {self.many}")
+            raise InvalidArguments(
+                f"{what} has {counted(columns, 'column')}, it must have {self.count} for the {self.many}"
+            )
 
     def mask_of(self, name: str, values: AnyArray) -> int:
         """Of one number, of one for each of the many, or of rows of these."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.tags import LETTERS
@@ -121,7 +121,7 @@ def result_dims(x: AnyArray, axis: int, k: int) -> tuple[int, ...]:
     """Of a result.  Raises InvalidArguments."""
     k = integer("k", k)
     if not -x.ndim <= axis < x.ndim:
-        raise InvalidArguments(f"axis is {shown(axis)}, x has {x.ndim} dims: use {-x.ndim} to {x.ndim - 1}")
+        raise InvalidArguments(f"axis is {shown(axis)}, x has {counted(x.ndim, 'dim')}: use {-x.ndim} to {x.ndim - 1}")
     if not x.shape[axis]:
         raise InvalidArguments(f"x has no elements along axis {axis}, of which none is the best: give it some")
     if not 1 <= k <= x.shape[axis]:

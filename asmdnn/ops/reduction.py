@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.ops.applied import SameDims, apply
 from asmdnn.ops.arguments import AnyArray, AnyDataType, integer, integers
 from asmdnn.ops.typed import fractions, typed, typed_output
@@ -93,5 +93,7 @@ def checked_axes(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]
         return tuple(range(ndim))
     axes = integers("axis", axis)
     if not all(-ndim <= a < ndim for a in axes) or len({a % ndim for a in axes}) < len(axes):
-        raise InvalidArguments(f"axis is {shown(axis)}, x has {ndim} dims: use each of {-ndim} to {ndim - 1} once")
+        raise InvalidArguments(
+            f"axis is {shown(axis)}, x has {counted(ndim, 'dim')}: use each of {-ndim} to {ndim - 1} once"
+        )
     return tuple(sorted(a % ndim for a in axes))

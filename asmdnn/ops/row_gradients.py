@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.arguments import AnyArray, integer
 from asmdnn.ops.gradients import Descs, floats, gradient, gradients
@@ -67,7 +67,7 @@ def of_norm(dy: Any, x: Any, scale: Any, epsilon: float, rms: bool, engine: Engi
     """Statistics by the forward pass, then the gradients."""
     src = floats("x", x)
     if src.ndim < LEAST_DIMS:
-        raise InvalidArguments(f"x has {src.ndim} dims, rows and columns are needed: {LEAST_DIMS}")
+        raise InvalidArguments(f"x has {counted(src.ndim, 'dim')}, rows and columns are needed: {LEAST_DIMS}")
     rows, columns = src.shape[:-1], src.shape[-1:]
 
     def forward(descs: Descs) -> LayerNormForward:
@@ -104,7 +104,7 @@ def group_norm_gradient(
     """
     src = floats("x", x)
     if src.ndim < LEAST_DIMS:
-        raise InvalidArguments(f"x has {src.ndim} dims, images and channels are needed: {LEAST_DIMS}")
+        raise InvalidArguments(f"x has {counted(src.ndim, 'dim')}, images and channels are needed: {LEAST_DIMS}")
     images, channels = src.shape[:2]
     count = checked_groups(groups, MemoryDesc(src.shape, f32, "any"))
 

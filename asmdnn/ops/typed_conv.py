@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import AnyArray, image_dims
@@ -29,7 +29,7 @@ def typed_convolution(
     window.plain(kind)
     image = typed("x", x)
     if image.ndim != kind.axes + 2:
-        raise InvalidArguments(f"x has {image.ndim} dims, {kind.axes + 2} are needed")
+        raise InvalidArguments(f"x has {counted(image.ndim, 'dim')}, {kind.axes + 2} are needed")
     memories = {"src": readable("x", image), "weights": weights_of(kind, w, window.groups)}
     if b is not None:
         memories["bias"] = readable("bias", allocated(np.ascontiguousarray, typed("bias", b)))

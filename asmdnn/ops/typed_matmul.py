@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import AnyArray, widened
@@ -53,7 +53,7 @@ def memory_of(name: str, x: AnyArray | Memory, ndim: int) -> Memory:
     if isinstance(x, Memory):
         return Memory(widened("b", x.desc, ndim), x.array, padding_is_zero=True)
     if x.ndim < 2 and name != "bias":
-        raise InvalidArguments(f"{name} has {x.ndim} dims, it must have at least 2")
+        raise InvalidArguments(f"{name} has {counted(x.ndim, 'dim')}, it must have at least 2")
     wide = x.reshape((1,) * (ndim - x.ndim) + x.shape)
     own = {primitive: own for own, primitive in TENSORS.items()}.get(name, name)
     return memory_at(own, wide) if own == "out" else readable(own, wide)
@@ -74,7 +74,7 @@ def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
     s8 serves u8, too, and zero points."""
     plain = typed("b", b)
     if plain.ndim != 2:
-        raise InvalidArguments(f"b has {plain.ndim} dims, weights that are packed have 2")
+        raise InvalidArguments(f"b has {counted(plain.ndim, 'dim')}, weights that are packed have 2")
     weights = memory_at("b", allocated(np.ascontiguousarray, plain))
     kind = weights.desc.dtype
     (k, n) = weights.desc.dims

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from asmdnn.asm import FunctionBuilder, Register
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, RESULTS
 from asmdnn.isa.dot import OFFERED as MULTIPLIED
@@ -156,7 +156,9 @@ def compensation(b: Any, kernel: UKernel) -> Any:
     shift = getattr(kernel, "shift", 0)
     array = np.asarray(b)
     if array.dtype != np.int8 or array.ndim < 2:
-        raise InvalidArguments(f"compensation of {array.dtype}[{array.ndim} dims]: b is int8, [k, n] or [batch, k, n].")
+        raise InvalidArguments(
+            f"compensation of {array.dtype}[{counted(array.ndim, 'dim')}]: b is int8, [k, n] or [batch, k, n]."
+        )
     return (-shift * array.astype(np.int32).reshape(-1, array.shape[-1]).sum(0)).astype(np.int32)
 
 

@@ -373,7 +373,7 @@ def tensors_in(nest: Any) -> tuple[torch.Tensor, ...]:
     ("given", "what"),
     [
         ((torch.zeros(7, 20).bfloat16(),), "input 0 is torch.bfloat16, it must not be"),
-        ((), "takes 1 tensors, not 0"),
+        ((), "takes 1 tensor, not 0"),
         ((np.zeros((7, 20), np.float32),), "input 0 must be a torch.Tensor"),
         ((torch.zeros(7, 21),), "input 0"),
         ((torch.zeros(7, 20, dtype=torch.int64),), "input 0"),

@@ -115,7 +115,7 @@ def test_a_convolution_writes_channels_last_for_a_norm(isa: str) -> None:
     assert reorders(segment) == 0
     assert segment.way.changes == (("Conv 'second'", LAST),)
     assert (
-        f"formats of 1 results chosen otherwise than each by itself, {segment.way.cycles} cycles"
+        f"formats of 1 result chosen otherwise than each by itself, {segment.way.cycles} cycles"
         in planned(normed, isa).explain()
     )
 

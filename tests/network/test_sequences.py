@@ -93,7 +93,7 @@ def test_places_that_data_say() -> None:
     [
         ([node("SequenceConstruct", "x x", "s"), node("Relu", "s", "y")], "Relu 'y' reads 's', which is a list"),
         ([node("SequenceAt", "x zero", "y")], "SequenceAt 'y' reads 'x', which is no list but a tensor"),
-        ([node("SequenceConstruct", "x", "s"), node("SequenceAt", "s four", "y")], "place 4 of a list of 1 elements"),
+        ([node("SequenceConstruct", "x", "s"), node("SequenceAt", "s four", "y")], "place 4 of a list of 1 element"),
         ([node("SequenceEmpty", "", "s"), node("ConcatFromSequence", "s", "y", axis=0)], "which has no elements"),
         ([node("SplitToSequence", "x zero", "s"), node("SequenceAt", "s zero", "y")], "has parts of 0 elements"),
         ([node("SplitToSequence", "x sizes", "s"), node("SequenceAt", "s zero", "y")], "axis 0 has 6"),

@@ -199,7 +199,7 @@ def test_bad_input() -> None:
         ({"dst": query}, "dst has dims"),
         ({"key": three, "value": dnn.MemoryDesc((1, 3, 7, 6), dnn.f32, "abcd")}, "must divide the 4 heads"),
         ({"value": three}, "value has dims"),
-        ({"mask": dnn.MemoryDesc((7,), dnn.f32, "a")}, "mask has 1 dims"),
+        ({"mask": dnn.MemoryDesc((7,), dnn.f32, "a")}, "mask has 1 dim"),
         ({"mask": query}, "mask has dims"),
         ({"scale": float("nan")}, "scale must be a finite"),
         ({"query": None}, "query must be a MemoryDesc"),

@@ -186,7 +186,7 @@ X, C, N = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((2, 8, 3), (8,), (2
         (lambda: dnn.BatchNormBackward(X, X, X, N, C), "mean has dims .2,., they must be .8,."),
         (lambda: dnn.BatchNormBackward(X, X, X, C, None), "variance must be a MemoryDesc, not None"),
         (lambda: dnn.BatchNormBackward(X, C, X, C, C), "diff_dst has dims .8,., they must be"),
-        (lambda: dnn.BatchNormBackward(C, C, C, C, C), "src has 1 dims, images and channels are needed"),
+        (lambda: dnn.BatchNormBackward(C, C, C, C, C), "src has 1 dim, images and channels are needed"),
         (lambda: dnn.BatchNormBackward(X, X, X, C, C, -1.0), "epsilon must not be negative"),
         (lambda: dnn.BatchNormBackward(X, X, X, C, C, fuse="relu"), "BatchNormBackward.fuse"),
         (lambda: dnn.BatchNormBackward(X, X, X, C, C, fuse="norm_relu"), "workspace is of a fused relu: give both"),

@@ -42,7 +42,7 @@ def test_a_value() -> None:
         ({"weights": shaped(32, 16, 3)}, r"weights must have 4 or 5 dims, not 3"),
         ({"weights": shaped(2, 1, 32, 16, 3, 3)}, r"weights must have 4 or 5 dims, not 6"),
         ({"dst": shaped(2, 32, 9, 11, 1)}, r"dst must have 4 dims, not 5"),
-        ({"bias": shaped(1, 32)}, r"bias must have 1 dims, not 2"),
+        ({"bias": shaped(1, 32)}, r"bias must have 1 dim, not 2"),
         ({"src": (2, 16, 9, 11)}, r"src must be a MemoryDesc, not \(2, 16"),
         ({"weights": None}, r"weights must be a MemoryDesc, not None"),
         ({"bias": 3}, r"bias must be a MemoryDesc, not 3"),

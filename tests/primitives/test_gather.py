@@ -166,7 +166,7 @@ def test_arrays() -> None:
         (lambda: dnn.ops.gather(np.zeros((4, 3), np.float32), [1.0]), "indices have dtype float64, convert them"),
         (lambda: dnn.ops.gather(np.zeros((4, 3), np.float32), [True]), "indices have dtype bool"),
         (lambda: dnn.ops.gather(np.zeros((4, 3), np.float32), [1], 2), "axis is 2"),
-        (lambda: dnn.ops.embedding(np.zeros(4, np.float32), [1]), "table has 1 dims, it must be a matrix"),
+        (lambda: dnn.ops.embedding(np.zeros(4, np.float32), [1]), "table has 1 dim, it must be a matrix"),
     ],
 )
 def test_bad_arrays(call: Any, message: str) -> None:

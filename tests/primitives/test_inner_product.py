@@ -140,7 +140,7 @@ def test_queries() -> None:
         ((2, 3), (4, 3), (3, 4), None, "dst has dims"),
         ((2, 3), (4, 3), (2, 5), None, "dst has dims"),
         ((2, 3), (4, 3), (2, 4), (2,), "bias has dims"),
-        ((2,), (4,), (2, 4), None, "src has 1 dims"),
+        ((2,), (4,), (2, 4), None, "src has 1 dim"),
     ],
 )
 def test_shapes_that_do_not_fit(

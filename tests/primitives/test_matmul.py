@@ -206,11 +206,11 @@ def f32(dims: tuple[int, ...]) -> dnn.MemoryDesc:
         ((2, 3), (3, 5), (3, 5), None, "dst has 3 rows, src has 2"),
         ((2, 3), (3, 5), (2, 4), None, "dst has 4 columns, weights has 5"),
         ((2, 3), (3, 5), (2, 5), (2, 4), r"bias has dims\[1\] of 4"),
-        ((2, 3), (3, 5), (2, 5), (5,), "bias has 1 dims"),
+        ((2, 3), (3, 5), (2, 5), (5,), "bias has 1 dim"),
         ((2, 2, 3), (3, 3, 5), (2, 2, 5), None, r"weights has dims\[0\] of 3, src of 2"),
         ((2, 2, 3), (1, 3, 5), (3, 2, 5), None, r"dst has dims\[0\] of 3"),
         ((2, 2, 3), (3, 5), (2, 2, 5), None, "weights has 2 dims"),
-        ((3,), (3,), (3,), None, "src has 1 dims"),
+        ((3,), (3,), (3,), None, "src has 1 dim"),
     ],
 )
 def test_shapes_that_do_not_fit(

@@ -55,7 +55,7 @@ def test_bytes_as_they_are() -> None:
 @pytest.mark.parametrize(("dims", "layout", "says"), [
     ((4, 5), {"tag": "ab"}, "have 5 elements side by side in dim 1: their number must be even"),
     ((5, 4), {"tag": "ba"}, "have 5 elements side by side in dim 0: their number must be even"),
-    ((1,), {"tag": "a"}, "reach over 1 elements: their number must be even"),
+    ((1,), {"tag": "a"}, "reach over 1 element: their number must be even"),
     ((4, 4), {"strides": (5, 1)}, "have a stride of 5 in dim 0: it must be even"),
     ((4, 4), {"strides": (4, 1), "offset0": 1}, "begin at element 1, within a byte: begin at an even one"),
     ((4, 6), {"tag": "aB3b"}, "have blocks of 3 elements: their number must be even"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
 from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
@@ -77,7 +77,9 @@ def vectorizer(w: Decomposer, node: Node, *several: str) -> tuple[str, ...]:
     names = [name for name in several if name != NOTHING]
     widths: Sequence[int] = node.get("inputdimensions", ())
     if len(widths) != len(names) or min(widths) < 0:
-        raise InvalidArguments(f"{node} has inputdimensions {shown(widths)} for {len(names)} inputs: it needs as many")
+        raise InvalidArguments(
+            f"{node} has inputdimensions {shown(widths)} for {counted(len(names), 'input')}: it needs as many"
+        )
     return (w.joined(1, *(of_width(w, node, name, width) for name, width in zip(names, widths, strict=True))),)
 
 

@@ -34,8 +34,8 @@ def check(node: Node, known: ForeignOperator) -> None:
     """Raise InvalidArguments for a node that is none of its operator, Unimplemented for an attribute that is read by
     other versions."""
     places = Places(known.inputs)
-    check_count(node, "inputs, and {} takes", places, node.inputs)
-    check_count(node, "outputs, and {} makes", Places("?" * known.outputs), node.outputs)
+    check_count(node, "input, and {} takes", places, node.inputs)
+    check_count(node, "output, and {} makes", Places("?" * known.outputs), node.outputs)
     missing = places.missing(node.inputs)
     if missing is not None:
         raise InvalidArguments(f"{node} has no name for its input {missing}, which {node.op} cannot do without")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
 from asmdnn.network.decompositions.foreign import DOMAIN, Decompose, ForeignOperator
 from asmdnn.network.decompositions.words import OPSET, Decomposer
 from asmdnn.network.graph import NOTHING, Array, Node
@@ -121,7 +121,9 @@ def of_one(op: str) -> Decompose:
 def concat(w: Decomposer, node: Node, scale: str, zero: str, *rest: str) -> Names:
     parts = rest[: len(node.inputs) - 2]
     if len(parts) % 3:
-        raise InvalidArguments(f"{node} has {len(parts)} inputs after its first two, it must have three for each part")
+        raise InvalidArguments(
+            f"{node} has {counted(len(parts), 'input')} after its first two, it must have three for each part"
+        )
     every = [floats(w, *parts[i : i + 3]) for i in range(0, len(parts), 3)]
     return integers(w, w("Concat", *every, **node.attributes), scale, zero)
 

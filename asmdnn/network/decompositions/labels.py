@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, counted
 from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import Array, Node
@@ -13,7 +13,9 @@ def encoder(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:
     """The value after the key that an element is, NaN being one, or the default."""
     keys, values = (numbers_of(node, what) for what in ("keys", "values"))
     if len(keys) != len(values):
-        raise InvalidArguments(f"{node} has {len(keys)} keys and {len(values)} values: there must be as many")
+        raise InvalidArguments(
+            f"{node} has {counted(len(keys), 'key')} and {counted(len(values), 'value')}: there must be as many"
+        )
     default = np.asarray(default_of(node, values.dtype), values.dtype).reshape(-1)[0]
     return (mapped(w, x, keys, values, default),)
 

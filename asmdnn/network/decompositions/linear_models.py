@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.network.decompositions.class_scores import (
     LABELS,
     TRANSFORM,
@@ -26,7 +26,9 @@ def products(w: Decomposer, node: Node, x: str, count: int) -> str:
     features = w.shape(x)[1]
     if len(weights) != count * features or len(shift) not in (0, count):
         found = f"{len(weights)} coefficients and {len(shift)} intercepts"
-        raise InvalidArguments(f"{node} has {found}, {count} scores of {features} features need {count * features}")
+        raise InvalidArguments(
+            f"{node} has {found}, {counted(count, 'score')} of {features} features need {count * features}"
+        )
     y = w("MatMul", x, w.like(x, weights.reshape(count, features).T))
     return w.add(y, w.like(x, shift)) if len(shift) else y
 
@@ -46,10 +48,12 @@ def classifier(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:
     y = products(w, node, rows, count)
     if count > 1:
         if count != len(labels):
-            raise InvalidArguments(f"{node} has {count} scores and {len(labels)} classlabels: there must be as many")
+            raise InvalidArguments(
+                f"{node} has {counted(count, 'score')} and {counted(len(labels), 'classlabel')}: there must be as many"
+            )
         return labelled(w, labels, best(w, y)), transformed(w, name, y)
     if len(labels) != 2:
-        raise InvalidArguments(f"{node} has one score and {len(labels)} classlabels: two are needed")
+        raise InvalidArguments(f"{node} has one score and {counted(len(labels), 'classlabel')}: two are needed")
     label = labelled(w, labels, above(w, y, 0.0))
     if name == "LOGISTIC":
         return label, w("Sigmoid", w.joined(1, w("Neg", y), y))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.definitions.random_numbers import normals, uniforms
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, counted
 from asmdnn.network.decompositions.foreign import Decompose, ForeignOperator
 from asmdnn.network.decompositions.words import FLOAT as F32_CODE
 from asmdnn.network.decompositions.words import Decomposer
@@ -86,7 +86,9 @@ def multinomial(w: Decomposer, node: Node, x: str) -> Names:
     if len(shape) != 2 or not is_float(w.value(x).dtype):
         raise InvalidArguments(f"{node} has logarithms of dims {shape}, they must be floats of [batch, classes]")
     if dtype not in (INT32, INT64) or count < 1:
-        raise InvalidArguments(f"{node} draws {count} numbers of type {dtype}: it must be 1 or more, of 6 or 7")
+        raise InvalidArguments(
+            f"{node} draws {counted(count, 'number')} of type {dtype}: it must be 1 or more, of 6 or 7"
+        )
     batch, classes = shape
     sums = w("CumSum", w("Softmax", w.number(x), axis=1), w.constant(1, np.int64))
     reached = w("Mul", drawn(w, node, "Uniform", (batch, count)), w.part(sums, 1, classes - 1, classes))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, counted
 from asmdnn.network.decompositions.foreign import ForeignOperator
 from asmdnn.network.decompositions.heads import by_heads, by_rows
 from asmdnn.network.decompositions.words import Decomposer
@@ -83,7 +83,9 @@ def col2im(w: Decomposer, node: Node, x: str, image: str, block: str) -> Names:
         )
     )  # fmt: skip
     if prod(blocks) != count or rows % taps:
-        raise InvalidArguments(f"{node} has {rows} rows of {count} for windows of {kernel} at {blocks} places")
+        raise InvalidArguments(
+            f"{node} has {counted(rows, 'row')} of {count} for windows of {kernel} at {blocks} places"
+        )
     ones = np.eye(taps).reshape(taps, 1, *kernel)
     made = w("ConvTranspose", w.reshaped(x, n * rows // taps, taps, *blocks), w.like(x, ones), **how)
     short = [size - have for size, have in zip(sizes, w.shape(made)[2:], strict=True)]

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Shape, Value
 from asmdnn.network.passing import is_half
@@ -128,7 +128,9 @@ class Decomposer:
     def inlined(self, body: Body, x: str) -> str:
         """What a body with one input makes of a value.  Raises InvalidArguments."""
         if len(body.inputs) != 1 or len(body.outputs) != 1:
-            raise InvalidArguments(f"{self.node} has a body of {len(body.inputs)} inputs, it must take and make one")
+            raise InvalidArguments(
+                f"{self.node} has a body of {counted(len(body.inputs), 'input')}, it must take and make one"
+            )
         (result,) = self.folding.inlined(body, dict.fromkeys(body.inputs, x))
         return result
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
 from asmdnn.network.graph import NOTHING, Array, Body, Node, names_in
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.splitting import DecidedByData
@@ -45,7 +45,7 @@ def chosen(folding: BodyFolding, node: Node) -> dict[str, str]:
         return of_both(folding, node)
     body = node.get("then_branch" if number_of(node, node.inputs[0], condition) else "else_branch")
     if not isinstance(body, Body) or len(body.outputs) != len(node.outputs):
-        raise InvalidArguments(f"{node} has no branch with {len(node.outputs)} results")
+        raise InvalidArguments(f"{node} has no branch with {counted(len(node.outputs), 'result')}")
     return dict(zip(node.outputs, folding.inlined(body, {}), strict=True))
 
 
@@ -55,7 +55,7 @@ def of_both(folding: BodyFolding, node: Node) -> dict[str, str]:
     for name in ("then_branch", "else_branch"):
         body = node.get(name)
         if not isinstance(body, Body) or len(body.outputs) != len(node.outputs):
-            raise InvalidArguments(f"{node} has no branch with {len(node.outputs)} results")
+            raise InvalidArguments(f"{node} has no branch with {counted(len(node.outputs), 'result')}")
         check_is_harmless(node, body)
         found.append(folding.inlined(body, {}))
     return {

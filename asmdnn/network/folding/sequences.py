@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
 from asmdnn.network.folding.bodies import OPSET, BodyFolding, number_of
 from asmdnn.network.graph import NOTHING, Body, Node
 from asmdnn.network.operators.definition import ints, normal
@@ -42,7 +42,7 @@ def chosen(folding: SequenceFolding, node: Node) -> str:
     return elements[place_of(folding, node, node.inputs[1], 0, len(elements))]
 
 
-def counted(folding: SequenceFolding, node: Node) -> str:
+def length(folding: SequenceFolding, node: Node) -> str:
     length = len(elements_of(folding, node))
     return folding.constant(f"{node.outputs[0]}: {length}", np.array(length, np.int64))
 
@@ -89,7 +89,9 @@ def mapped(folding: SequenceFolding, node: Node) -> tuple[Names, ...]:
     body, count = node.get("body"), len(elements_of(folding, node))
     fits = isinstance(body, Body) and len(body.inputs) == len(node.inputs) and len(body.outputs) == len(node.outputs)
     if not fits:
-        raise InvalidArguments(f"{node} has no body with {len(node.inputs)} inputs and {len(node.outputs)} results")
+        raise InvalidArguments(
+            f"{node} has no body with {counted(len(node.inputs), 'input')} and {counted(len(node.outputs), 'result')}"
+        )
     several = [folding.sequences.get(name) or (name,) * count for name in node.inputs]
     if any(len(one) != count for one in several):
         raise InvalidArguments(f"{node} goes through lists of {[len(one) for one in several]} elements: of one length")
@@ -107,7 +109,7 @@ MADE: Mapping[str, Callable[[SequenceFolding, Node], Names]] = {
 READ: Mapping[str, Callable[[SequenceFolding, Node], str]] = {
     "ConcatFromSequence": joined,
     "SequenceAt": chosen,
-    "SequenceLength": counted,
+    "SequenceLength": length,
 }
 SEQUENCES = (*MADE, *READ, "SequenceMap")
 
@@ -119,7 +121,9 @@ def taken(folding: SequenceFolding, node: Node) -> dict[str, str]:
     lists = mapped(folding, node) if node.op == "SequenceMap" else (MADE[node.op](folding, node),)
     for name, elements in zip(node.outputs, lists, strict=True):
         if len(elements) > MOST_ELEMENTS:
-            raise Unimplemented(f"{node} makes a list of {len(elements)} elements: of {MOST_ELEMENTS} at most")
+            raise Unimplemented(
+                f"{node} makes a list of {counted(len(elements), 'element')}: of {MOST_ELEMENTS} at most"
+            )
         folding.sequences[name] = elements
     return {}
 
@@ -139,7 +143,7 @@ def place_of(folding: SequenceFolding, node: Node, name: str, default: int, coun
         raise decided_by_data(node, name)
     place = default if data is None else number_of(node, name, data)
     if not -count <= place <= (count - 1 if most is None else most):
-        raise InvalidArguments(f"{node} takes place {place} of a list of {count} elements")
+        raise InvalidArguments(f"{node} takes place {place} of a list of {counted(count, 'element')}")
     return place + count if place < 0 else place
 
 

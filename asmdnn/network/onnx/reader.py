@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
 from asmdnn.files import content_of
 from asmdnn.jit.image_file import MAGICS
 from asmdnn.memory.allocation import within_memory
@@ -162,7 +162,7 @@ class FileReader:
             return TensorType(dtype, None)
         dims = tensor["shape"].get("dims", ())
         if len(dims) > MOST_DIMS:
-            raise Malformed(f"{name} has {len(dims)} dims, at most {MOST_DIMS} are possible")
+            raise Malformed(f"{name} has {counted(len(dims), 'dim')}, at most {MOST_DIMS} are possible")
         found: list[int | str | None] = []
         for dim in dims:
             value = dim.get("value", -1)

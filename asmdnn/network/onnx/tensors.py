@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.errors import counted
 from asmdnn.files import regular_file
 from asmdnn.network.element_types import EXTENSIONS, PACKED_BITS, STRING, element_type
 from asmdnn.network.onnx.messages import Message
@@ -45,7 +46,7 @@ def texts_of(tensor: Message, name: str) -> Array:
     """Texts, of which a graph may have some at its end alone."""
     dims, texts = checked_dims(integers(tensor, "dims"), name), tensor.get("string_data", ())
     if len(texts) != prod(dims):
-        raise Malformed(f"{name} has {len(texts)} elements in string_data, dims {dims} need {prod(dims)}")
+        raise Malformed(f"{name} has {counted(len(texts), 'element')} in string_data, dims {dims} need {prod(dims)}")
     found = np.empty(len(texts), object)
     found[:] = [bytes(text).decode("utf-8", "surrogateescape") for text in texts]
     return found.reshape(dims)
@@ -70,7 +71,9 @@ def typed_data(tensor: Message, dtype: np.dtype[Any], dims: tuple[int, ...], nam
     bits = PACKED_BITS.get(tensor["data_type"], 8)
     count = -(-prod(dims) * bits // 8) if bits < 8 else prod(dims)
     if len(values) != count:
-        raise Malformed(f"{name} has {len(values)} elements in {field}, {dtype.name} of dims {dims} needs {count}")
+        raise Malformed(
+            f"{name} has {counted(len(values), 'element')} in {field}, {dtype.name} of dims {dims} needs {count}"
+        )
     are_bits = tensor["data_type"] in (HALF, *EXTENSIONS) and field == "int32_data"
     kept = f"<u{dtype.itemsize}" if are_bits else dtype
     check_range(values, np.dtype(kept), name)
@@ -104,7 +107,7 @@ def integers(message: Message, name: str) -> tuple[int, ...]:
 def checked_dims(dims: tuple[int, ...], name: str) -> tuple[int, ...]:
     """The dims if a tensor can have them.  Raises Malformed."""
     if len(dims) > MOST_DIMS:
-        raise Malformed(f"{name} has {len(dims)} dims, at most {MOST_DIMS} are possible")
+        raise Malformed(f"{name} has {counted(len(dims), 'dim')}, at most {MOST_DIMS} are possible")
     if any(n < 0 for n in dims) or prod(dims) > MOST_ELEMENTS:
         raise Malformed(f"{name} has dims {dims}, which no tensor can have")
     return dims

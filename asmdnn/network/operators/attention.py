@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.definitions.softmax import softmax
+from asmdnn.errors import counted
 from asmdnn.network.element_types import element_type
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Shape, Type, Value, same_as_first
@@ -98,7 +99,7 @@ def four(shape: Shape, heads: int | None) -> Shape:
     if len(shape) == 4:
         return shape
     if len(shape) != 3 or not heads or shape[2] % heads:
-        raise ValueError(f"dims {shape} are not those of {heads} heads")
+        raise ValueError(f"dims {shape} are not those of {counted(heads or 0, 'head')}")
     return shape[0], heads, shape[1], shape[2] // heads
 
 

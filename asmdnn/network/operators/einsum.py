@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.errors import counted
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Shape, Type, Value
 
@@ -19,7 +20,7 @@ def labels_of(equation: str, ndims: Sequence[int]) -> tuple[list[Labels], Labels
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ndims):
-        raise ValueError(f"{len(terms)} terms for {len(ndims)} operands")
+        raise ValueError(f"{counted(len(terms), 'term')} for {counted(len(ndims), 'operand')}")
     found = [labels_of_term(term, ndim) for term, ndim in zip(terms, ndims, strict=True)]
     every = [label for labels in found for label in labels]
     dots = sorted((label for label in {*every} if label[0] == "-"), key=int)
@@ -37,7 +38,7 @@ def labels_of_term(term: str, ndim: int) -> Labels:
     spare = ndim - len(front) - len(after)
     letters = front + after
     if spare < 0 or (spare and not ellipsis) or (letters and not letters.isalpha()):
-        raise ValueError(f"labels {term} for {ndim} dims")
+        raise ValueError(f"labels {term} for {counted(ndim, 'dim')}")
     return [*front, *map(str, range(-spare, 0)), *after]
 
 

@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.errors import counted
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import (
     Operator,
@@ -108,11 +109,11 @@ def split_sizes(node: Node, total: int, sizes: Array | None) -> tuple[int, ...]:
     if given is None:
         count = node.get("num_outputs", len(node.outputs))
         if count != len(node.outputs):
-            raise ValueError(f"num_outputs {count} for {len(node.outputs)} outputs")
+            raise ValueError(f"num_outputs {count} for {counted(len(node.outputs), 'output')}")
         piece = -(-total // count)
         given = (*[piece] * (count - 1), total - piece * (count - 1))
     if sum(given) != total or any(n < 0 for n in given) or len(given) != len(node.outputs):
-        raise ValueError(f"pieces of {given} do not make {total} in {len(node.outputs)} outputs")
+        raise ValueError(f"pieces of {given} do not make {total} in {counted(len(node.outputs), 'output')}")
     return tuple(given)
 
 

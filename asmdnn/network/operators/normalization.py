@@ -6,7 +6,7 @@ import numpy as np
 
 from asmdnn.definitions.normalization import by_channels, by_groups, inverse_deviation, moments, normalized
 from asmdnn.definitions.softmax import softmax
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import Unimplemented, counted
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import AXES_MOVED, Operator, Type, Value, axis_of, broadcast_dims, normal
 
@@ -92,7 +92,7 @@ def instance_norm(node: Node, x: Array, scale: Array, shift: Array) -> Array:
 def group_norm_types(node: Node, x: Value, scale: Value, shift: Value) -> list[Type]:
     groups = node.get("num_groups")
     if len(x.shape) < 2 or groups < 1 or x.shape[1] % groups:
-        raise ValueError(f"{groups} groups of dims {x.shape}")
+        raise ValueError(f"{counted(groups, 'group')} of dims {x.shape}")
     if scale.shape != (groups,) or shift.shape != (groups,):  # as operator set 18 has them
         check_channels(x, scale, shift)
     return [(x.shape, x.dtype)]

@@ -4,6 +4,7 @@ import numpy as np
 
 from asmdnn.definitions.convolution import convolution, deconvolution
 from asmdnn.definitions.windows import Sizes, SlidingWindow
+from asmdnn.errors import counted
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, Type, Value, bounded, broadcast_dims
 from asmdnn.network.operators.geometry import check_window, window_of
@@ -58,7 +59,7 @@ def conv_types(node: Node, x: Value, w: Value, bias: Value | None = None) -> lis
     if len(x.shape) != len(w.shape) or len(w.shape) < 3 or groups < 1 or x.shape[1] != w.shape[1] * groups:
         raise ValueError(f"dims {x.shape} and {w.shape} do not go together")
     if w.shape[0] % groups or 0 in w.shape[1:]:
-        raise ValueError(f"weights of dims {w.shape} in {groups} groups")
+        raise ValueError(f"weights of dims {w.shape} in {counted(groups, 'group')}")
     check_kernel_and_bias(node, w, bias, w.shape[0])
     outputs = window_of(node, x.shape[2:], w.shape[2:]).outputs(x.shape[2:])
     return [((x.shape[0], w.shape[0], *outputs), x.dtype)]
@@ -69,7 +70,7 @@ def check_kernel_and_bias(node: Node, w: Value, bias: Value | None, channels: in
     if tuple(node.get("kernel_shape", w.shape[2:])) != w.shape[2:]:
         raise ValueError(f"kernel_shape {node.get('kernel_shape')} for weights of dims {w.shape}")
     if bias is not None and bias.shape != (channels,):
-        raise ValueError(f"a bias of dims {bias.shape} for {channels} channels")
+        raise ValueError(f"a bias of dims {bias.shape} for {counted(channels, 'channel')}")
 
 
 def transposed_window(node: Node, sizes: Sizes, kernel: Sizes) -> tuple[SlidingWindow, Sizes]:
@@ -110,7 +111,7 @@ def conv_transpose(node: Node, x: Array, w: Array, bias: Array | None = None) ->
 def conv_transpose_types(node: Node, x: Value, w: Value, bias: Value | None = None) -> list[Type]:
     groups = node.get("group", 1)
     if len(x.shape) != len(w.shape) or groups < 1 or x.shape[1:2] != w.shape[:1] or x.shape[1] % groups:
-        raise ValueError(f"dims {x.shape} and {w.shape} in {groups} groups do not go together")
+        raise ValueError(f"dims {x.shape} and {w.shape} in {counted(groups, 'group')} do not go together")
     check_kernel_and_bias(node, w, bias, w.shape[1] * groups)
     outputs = transposed_window(node, x.shape[2:], w.shape[2:])[1]
     if min(outputs) < 0:

@@ -12,7 +12,7 @@ from functools import cache
 from math import inf
 from typing import NamedTuple
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.mapped import MAP
 
@@ -132,8 +132,8 @@ def check_signature(node: Node) -> None:
         return
     known = used_versions(node, versions)
     if not any(is_written_as(version, node) for version in known[:-1]):
-        check_count(node, "inputs, and {} takes", known[-1].inputs, node.inputs)
-    check_count(node, "outputs, and {} makes", known[-1].outputs, node.outputs)
+        check_count(node, "input, and {} takes", known[-1].inputs, node.inputs)
+    check_count(node, "output, and {} makes", known[-1].outputs, node.outputs)
     for what, places, names in (
         ("input", versions[-1].inputs, node.inputs),
         ("output", known[-1].outputs, node.outputs),
@@ -165,5 +165,6 @@ def used_versions(node: Node, versions: Sequence[NodeSignature]) -> Sequence[Nod
 
 def check_count(node: Node, words: str, places: Places, names: Sequence[str], way_out: str = "") -> None:
     if not places.counts(names):
-        said = words.format(node.op)
-        raise InvalidArguments(f"{node} has {len(names)} {said} {places} in operator set {node.opset}{way_out}")
+        noun, takes = words.format(node.op).split(", ")
+        found = f"{counted(len(names), noun)}, {takes} {places}"
+        raise InvalidArguments(f"{node} has {found} in operator set {node.opset}{way_out}")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.network.arrays import Array
 from asmdnn.network.graph import Node
 from asmdnn.records import dataclass, field
@@ -43,7 +43,7 @@ def check(node: Node, trees: PlainTrees, features: int, columns: int) -> None:
     if not len(trees.roots):
         raise InvalidArguments(f"{node} has no trees: it must have at least one node")
     if count > MOST_NODES:
-        raise InvalidArguments(f"{node} has {count} nodes of trees, {MOST_NODES} are possible")
+        raise InvalidArguments(f"{node} has {counted(count, 'node')} of trees, {MOST_NODES} are possible")
     wrong = inner[(trees.features[inner] < 0) | (trees.features[inner] >= features)]
     if len(wrong):
         which = f"its node {wrong[0]} compares feature {trees.features[wrong[0]]}"

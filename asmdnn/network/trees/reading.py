@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.errors import InvalidArguments, counted, did_you_mean, shown
 from asmdnn.network.arrays import Array
 from asmdnn.network.graph import Node
 from asmdnn.network.trees.plain import LEAF, MEMBER, MODES, PlainTrees, places_of
@@ -103,7 +103,7 @@ def indexed_trees(node: Node) -> PlainTrees:
     leaves = len(of_length(node, "leaf_weights", weights, len(columns), "leaf_targetids"))
     roots = np.asarray(node.get("tree_roots"), np.int64)
     if len(roots) and not 0 <= roots.min() <= roots.max() < count:
-        raise InvalidArguments(f"{node} has tree_roots from {roots.min()} to {roots.max()} of {count} nodes")
+        raise InvalidArguments(f"{node} has tree_roots from {roots.min()} to {roots.max()} of {counted(count, 'node')}")
     if len(np.unique(roots)) < len(roots):
         raise InvalidArguments(f"{node} has one of its tree_roots twice")
 
@@ -173,6 +173,8 @@ def members_of(node: Node, modes: Array) -> dict[int, tuple[float, ...]]:
     ends = np.flatnonzero(np.isnan(given))
     if len(ends) != len(nodes):
         sets = f"{len(ends)} sets that end in NaN"
-        raise InvalidArguments(f"{node} has membership_values of {sets}, and {len(nodes)} nodes of mode MEMBER")
+        raise InvalidArguments(
+            f"{node} has membership_values of {sets}, and {counted(len(nodes), 'node')} of mode MEMBER"
+        )
     starts = [0, *(ends + 1).tolist()]
     return {int(n): tuple(given[a:b].tolist()) for n, a, b in zip(nodes, starts, ends, strict=False)}

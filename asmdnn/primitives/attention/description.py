@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import desc_words, matrices
@@ -53,13 +53,17 @@ class AttentionForward:
         for name in ("query", "key", "value", "dst", *["mask"] * (self.mask is not None)):
             check_tensor(name, getattr(self, name))
             if getattr(self, name).ndims != NDIMS:
-                raise InvalidArguments(f"{name} has {getattr(self, name).ndims} dims, attention is of {NDIMS}")
+                raise InvalidArguments(
+                    f"{name} has {counted(getattr(self, name).ndims, 'dim')}, attention is of {NDIMS}"
+                )
         (n, heads, rows, d), (_, groups, keys, _) = self.query.dims, self.key.dims
         check_tensor("key", self.key, (n, groups, keys, d))
         check_tensor("value", self.value, (n, groups, keys, self.value.dims[3]))
         check_tensor("dst", self.dst, (n, heads, rows, self.value.dims[3]))
         if not groups or heads % groups:
-            raise InvalidArguments(f"key has {groups} heads, they must divide the {heads} heads of query")
+            raise InvalidArguments(
+                f"key has {counted(groups, 'head')}, they must divide the {counted(heads, 'head')} of query"
+            )
         if not keys or not d:
             raise InvalidArguments(f"key has dims {self.key.dims}: without keys there is no attention")
         if self.mask is not None and any(
@@ -69,7 +73,7 @@ class AttentionForward:
                 f"mask has dims {self.mask.dims}, each must be 1 or that of {(n, heads, rows, keys)}"
             )
         if self.causal and keys < rows:
-            raise InvalidArguments(f"causal attention of {rows} rows needs as many keys, not {keys}")
+            raise InvalidArguments(f"causal attention of {counted(rows, 'row')} needs as many keys, not {keys}")
         check_logsumexp(self)
         object.__setattr__(self, "scale", finite("AttentionForward.scale", self.scale) or d**-0.5)
 

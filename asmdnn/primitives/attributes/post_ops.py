@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.errors import InvalidArguments, counted, did_you_mean, shown
 from asmdnn.exact import exact
 from asmdnn.generators.functions import postops
 from asmdnn.generators.functions.eltwise.algorithms import ALGORITHMS
@@ -128,7 +128,7 @@ def check_chain(chain: tuple[object, ...]) -> None:
             names = "a Sum, Eltwise, Binary, PReLU, Depthwise or PostOp"
             raise InvalidArguments(f"post_ops[{i}] must be {names}, not {shown(op)}")
     if len(chain) > MAX_POST_OPS:
-        raise InvalidArguments(f"post_ops has {len(chain)} entries, at most {MAX_POST_OPS} can be chained")
+        raise InvalidArguments(f"post_ops has {counted(len(chain), 'entry')}, at most {MAX_POST_OPS} can be chained")
 
 
 def named_post_op(word: str) -> Sum | Eltwise:

@@ -1,6 +1,6 @@
 """The descriptions of backward batch and group normalization and PReLU, validated at once.  Names are oneDNN's."""
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
@@ -112,7 +112,7 @@ def check_norm(desc: ChannelNormBackward) -> None:
     object.__setattr__(desc, "epsilon", checked_epsilon(owner, desc.epsilon))
     check_tensor("src", desc.src)
     if desc.src.ndims < 2:
-        raise InvalidArguments(f"src has {desc.src.ndims} dims, images and channels are needed: 2")
+        raise InvalidArguments(f"src has {counted(desc.src.ndims, 'dim')}, images and channels are needed: 2")
     check_descs(desc, "diff_dst", "diff_src", dims=desc.src.dims)
     check_descs(desc, "mean", "variance", dims=desc.statistics_dims)
     check_descs(desc, optional=("scale", "diff_scale", "diff_shift"), dims=desc.src.dims[1:2])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.vectors import NARROWEST, f32_level
@@ -40,7 +40,9 @@ def descs_of(name: str, value: Any) -> tuple[MemoryDesc, ...]:
 def axis_of(axis: Any, ndims: int) -> int:
     """An axis that may count from the end, or InvalidArguments."""
     if isinstance(axis, bool) or not isinstance(axis, int) or not -ndims <= axis < ndims:
-        raise InvalidArguments(f"axis is {shown(axis)}, the tensors have {ndims} dims: use {-ndims} to {ndims - 1}")
+        raise InvalidArguments(
+            f"axis is {shown(axis)}, the tensors have {counted(ndims, 'dim')}: use {-ndims} to {ndims - 1}"
+        )
     return axis % ndims
 
 

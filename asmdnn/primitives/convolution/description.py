@@ -116,8 +116,8 @@ class ConvolutionDesc(WithFormats):
         for name, allowed in ranks.items():
             desc = getattr(self, name)
             if desc is not None and desc.ndims not in allowed:
-                words = " or ".join(map(str, allowed))
-                raise InvalidArguments(f"{name} must have {words} dims, not {desc.ndims}: {desc.dims}")
+                words = "1 dim" if allowed == (1,) else " or ".join(map(str, allowed)) + " dims"
+                raise InvalidArguments(f"{name} must have {words}, not {desc.ndims}: {desc.dims}")
         if min(self.weights.dims) < 1:
             raise InvalidArguments(f"weights has an empty dim, every one must be at least 1: {self.weights.dims}")
 

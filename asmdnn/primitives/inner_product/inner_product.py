@@ -9,7 +9,7 @@ i is an input channel, or a channel at a position: src (n, c, [[d,] h,] w) goes 
 (n, o), bias (o,).  Every format may be "any".  n, o and sizes of i may be 0.  Names are oneDNN's (inner_product_*).
 """
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import activations, desc_words, weights
 from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
@@ -49,7 +49,7 @@ def check(description: _InnerProduct, src: str, weights: str, dst: str, bias: st
     tensors = description.tensors()
     s, w, d = (tensors[name].dims for name in (src, weights, dst))
     if not 2 <= len(s) <= MOST_DIMS:
-        raise InvalidArguments(f"{src} has {len(s)} dims, it must have 2 to {MOST_DIMS}: {s}")
+        raise InvalidArguments(f"{src} has {counted(len(s), 'dim')}, it must have 2 to {MOST_DIMS}: {s}")
     if s[1:] != w[1:]:
         raise InvalidArguments(f"{weights} has dims {w}, {src} {s}: all but the first must be equal")
     if d != (s[0], w[0]):

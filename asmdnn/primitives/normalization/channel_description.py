@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind
@@ -108,7 +108,7 @@ def check_channel_norm(desc: ChannelNorm) -> None:
     check_tensor("src", desc.src)
     check_tensor("dst", desc.dst, desc.src.dims)
     if desc.src.ndims < 2:
-        raise InvalidArguments(f"src has {desc.src.ndims} dims, it needs images and channels: 2")
+        raise InvalidArguments(f"src has {counted(desc.src.ndims, 'dim')}, it needs images and channels: 2")
     check_descs(desc, optional=("scale", "shift"), dims=desc.src.dims[1:2])
     check_descs(desc, optional=("mean", "variance"), dims=desc.statistics_dims)
     check_statistics(owner, desc.use_global_stats, desc.mean, desc.variance)

@@ -1,6 +1,6 @@
 """Layer normalization: rows of the last dim, by their own mean and variance."""
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import desc_words, matrices
@@ -41,7 +41,9 @@ class LayerNormForward:
         check_tensor("src", self.src)
         check_tensor("dst", self.dst, self.src.dims)
         if self.src.ndims < 2:
-            raise InvalidArguments(f"src has {self.src.ndims} dims, a layer normalization needs rows and columns: 2")
+            raise InvalidArguments(
+                f"src has {counted(self.src.ndims, 'dim')}, a layer normalization needs rows and columns: 2"
+            )
         check_descs(self, optional=("scale", "shift"), dims=self.src.dims[-1:])
         check_descs(self, optional=("mean", "variance"), dims=self.src.dims[:-1])
         check_statistics("LayerNormForward", self.use_global_stats, self.mean, self.variance, not self.rms)

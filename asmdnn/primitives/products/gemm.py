@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.isa.dot import F32, f32_dot_level
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -45,10 +45,12 @@ class Gemm(WithFormats):
         for name in ("a", "b", "c"):
             check_tensor(name, getattr(self, name))
             if len(getattr(self, name).dims) != 2:
-                raise InvalidArguments(f"{name} has {len(getattr(self, name).dims)} dims, a matrix has 2")
+                raise InvalidArguments(f"{name} has {counted(len(getattr(self, name).dims), 'dim')}, a matrix has 2")
         (m, k), (kb, n) = self.a.dims, self.b.dims
         if k != kb:
-            raise InvalidArguments(f"b has {kb} rows, a has {k} columns (after transposing): they must be equal")
+            raise InvalidArguments(
+                f"b has {counted(kb, 'row')}, a has {counted(k, 'column')} (after transposing): they must be equal"
+            )
         if self.c.dims != (m, n):
             raise InvalidArguments(f"c has dims {self.c.dims}, a and b make it {(m, n)}")
         if self.beta not in BETAS:

@@ -1,6 +1,6 @@
 """The description of a matrix product, validated at once."""
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import desc_words, matrices
 from asmdnn.primitives.core.description import WithFormats
@@ -27,7 +27,9 @@ class MatMul(WithFormats):
         check_descs(self, "src", "weights", "dst", optional=("bias",))
         for name, desc in self.tensors().items():
             if desc.ndims < 2 or desc.ndims != self.dst.ndims:
-                raise InvalidArguments(f"{name} has {desc.ndims} dims, dst {self.dst.ndims}: all need as many, 2 to 12")
+                raise InvalidArguments(
+                    f"{name} has {counted(desc.ndims, 'dim')}, dst {self.dst.ndims}: all need as many, 2 to 12"
+                )
         self._check_sizes()
         self._check_batch()
 
@@ -47,11 +49,13 @@ class MatMul(WithFormats):
     def _check_sizes(self) -> None:
         (sm, sk), (wk, wn), (m, n) = (d.dims[-2:] for d in (self.src, self.weights, self.dst))
         if sk != wk:
-            raise InvalidArguments(f"weights has {wk} rows, src has {sk} columns: k of both must be equal")
+            raise InvalidArguments(
+                f"weights has {counted(wk, 'row')}, src has {counted(sk, 'column')}: k of both must be equal"
+            )
         if sm != m:
             raise InvalidArguments(f"dst has {m} rows, src has {sm}: m of both must be equal")
         if wn != n:
-            raise InvalidArguments(f"dst has {n} columns, weights has {wn}: n of both must be equal")
+            raise InvalidArguments(f"dst has {counted(n, 'column')}, weights has {wn}: n of both must be equal")
 
     def _check_batch(self) -> None:
         dims = [d.dims[:-2] for d in (self.src, self.weights, self.dst)]

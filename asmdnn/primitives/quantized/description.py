@@ -1,6 +1,6 @@
 """A product with weights of 4 or 8 bits, validated at once."""
 
-from asmdnn.errors import InvalidArguments, not_one_of, shown
+from asmdnn.errors import InvalidArguments, counted, not_one_of, shown
 from asmdnn.exact import exact
 from asmdnn.isa.nibbles import NIBBLE_BITS
 from asmdnn.isa.small_floats import TABLES
@@ -44,7 +44,7 @@ class QuantizedMatMul:
         for name in ("src", "weights", "scales", "dst"):
             check_tensor(name, getattr(self, name))
             if getattr(self, name).ndims != 2:
-                raise InvalidArguments(f"{name} has {getattr(self, name).ndims} dims, it must be a matrix")
+                raise InvalidArguments(f"{name} has {counted(getattr(self, name).ndims, 'dim')}, it must be a matrix")
         (m, k), n = self.src.dims, self.weights.dims[1]
         rows = self.weights.dims[0]
         if self.weights.dtype != u8 or k not in (rows, 2 * rows):
@@ -93,7 +93,7 @@ class QuantizedMatMul:
 def check_group(k: int, groups: int) -> None:
     """Raise InvalidArguments unless so many rows of scales divide k into groups that kernels take."""
     if not groups or not k or k % groups:
-        raise InvalidArguments(f"scales have {groups} rows, they must divide k, {k}, which must not be 0")
+        raise InvalidArguments(f"scales have {counted(groups, 'row')}, they must divide k, {k}, which must not be 0")
     group = k // groups
     if group % LEAST_GROUP or not LEAST_GROUP <= group <= MOST_GROUP:
         raise InvalidArguments(f"groups are of {group} k, they must be of 16 to 256, a multiple of 16")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import pairwise
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.records import dataclass
 
@@ -62,7 +62,9 @@ def check_lengths(lengths: object, src_layer: object) -> None:
     elif lengths and src_layer.ndims == 3:
         steps, sequences, _ = src_layer.dims
         if len(lengths) != sequences:
-            raise InvalidArguments(f"lengths has {len(lengths)} numbers, src_layer has {sequences} sequences")
+            raise InvalidArguments(
+                f"lengths has {counted(len(lengths), 'number')}, src_layer has {sequences} sequences"
+            )
         if max(lengths) > steps:
             raise InvalidArguments(
                 f"lengths has a {shown(max(lengths))}, src_layer has {steps} steps: none can be longer"
@@ -92,7 +94,7 @@ def sizes_of(
     for name, desc in tensors.items():
         wanted = NDIMS[name] - (concatenated and name.endswith("_layer") and not name.startswith("weights"))
         if desc.ndims != wanted:
-            raise InvalidArguments(f"{name} has {desc.ndims} dims, it must have {wanted}: {desc.dims}")
+            raise InvalidArguments(f"{name} has {counted(desc.ndims, 'dim')}, it must have {wanted}: {desc.dims}")
     layers, directions, src, found, hidden = tensors["weights_layer"].dims
     if found != gates:
         raise InvalidArguments(f"weights_layer has dims[3] of {found}, the cell has {gates} gates")

@@ -1,6 +1,6 @@
 """Reorder: the same tensor in another format or another type."""
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import desc_words, letters_of_either
 from asmdnn.primitives.shapes.tensors import check_tensor
@@ -48,7 +48,7 @@ class Reorder:
             raise InvalidArguments(f"compensation must be a mask of dims, an integer >= 0, or None, not {shown(mask)}")
         if mask >> self.dst.ndims:
             raise InvalidArguments(
-                f"compensation has the mask {shown(mask)}, which is for more than {self.dst.ndims} dims"
+                f"compensation has the mask {shown(mask)}, which is for more than {counted(self.dst.ndims, 'dim')}"
             )
         if self.dst.dtype != s8:
             raise InvalidArguments(f"compensation needs an s8 dst, this one is {self.dst.dtype}")

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, finite
@@ -50,7 +50,7 @@ class ResamplingForward:
         if self.alg == "cubic" and len(sizes) > 2:
             raise InvalidArguments("alg cubic is for one or two spatial axes, not three")
         if not isinstance(self.factors, tuple) or len(self.factors) not in (0, len(sizes)):
-            raise InvalidArguments(f"factors must be {len(sizes)} numbers, not {shown(self.factors)}")
+            raise InvalidArguments(f"factors must be {counted(len(sizes), 'number')}, not {shown(self.factors)}")
         factors = self.factors or tuple(made / size if size else 1.0 for size, made in sizes)
         factors = tuple(finite(f"factors[{axis}]", factor) for axis, factor in enumerate(factors))
         if min(factors) <= 0 and 0 not in self.dst.dims:

@@ -1,6 +1,6 @@
 """The descriptions of backward softmax and layer normalization, validated at once.  Names are oneDNN's."""
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
@@ -77,7 +77,9 @@ class LayerNormBackward(BackwardDesc):
         check_tensor("src", self.src)
         dims = self.src.dims
         if len(dims) < 2:
-            raise InvalidArguments(f"src has {len(dims)} dims, a layer normalization needs rows and columns: 2")
+            raise InvalidArguments(
+                f"src has {counted(len(dims), 'dim')}, a layer normalization needs rows and columns: 2"
+            )
         if self.rms == (self.mean is not None):
             raise InvalidArguments(f"mean is {self.mean}: an RMS norm has none, every other norm has one")
         check_descs(self, "diff_dst", "diff_src", dims=dims)

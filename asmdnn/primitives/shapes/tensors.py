@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import MemoryDesc
 
 
@@ -28,5 +28,7 @@ def checked_axis(axis: int, src: MemoryDesc) -> int:
     if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
         raise InvalidArguments(f"axis must be an integer, not {shown(axis)}")
     if not -src.ndims <= axis < src.ndims:
-        raise InvalidArguments(f"axis is {shown(axis)}, src has {src.ndims} dims: use {-src.ndims} to {src.ndims - 1}")
+        raise InvalidArguments(
+            f"axis is {shown(axis)}, src has {counted(src.ndims, 'dim')}: use {-src.ndims} to {src.ndims - 1}"
+        )
     return int(axis) % src.ndims

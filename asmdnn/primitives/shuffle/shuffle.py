@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
@@ -60,7 +60,9 @@ class Shuffle:
             object.__setattr__(self, name, int(value))
         ndims = self.src.ndims
         if not -ndims <= self.axis < ndims:
-            raise InvalidArguments(f"axis is {shown(self.axis)}, src has {ndims} dims: use {-ndims} to {ndims - 1}")
+            raise InvalidArguments(
+                f"axis is {shown(self.axis)}, src has {counted(ndims, 'dim')}: use {-ndims} to {ndims - 1}"
+            )
         object.__setattr__(self, "axis", self.axis % ndims)
         if self.group_size < 1 or self.size % self.group_size:
             raise InvalidArguments(

@@ -1,6 +1,6 @@
 """The sum of many tensors, each with a factor."""
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.exact import exact
 from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.generators.functions.postops import ExpressionOp
@@ -39,12 +39,12 @@ class SumForward:
         object.__setattr__(self, "srcs", descs_of("srcs", self.srcs))
         check_tensor("dst", self.dst)
         if len(self.srcs) > MOST_SOURCES:
-            raise InvalidArguments(f"srcs has {len(self.srcs)} tensors, a sum takes at most {MOST_SOURCES}")
+            raise InvalidArguments(f"srcs has {counted(len(self.srcs), 'tensor')}, a sum takes at most {MOST_SOURCES}")
         for k, src in enumerate(self.srcs):
             if src.dims != self.dst.dims:
                 raise InvalidArguments(f"src{k} has dims {src.dims}, they must be dst's: {self.dst.dims}")
         if not isinstance(self.scales, tuple) or len(self.scales) not in (0, len(self.srcs)):
-            raise InvalidArguments(f"scales must be {len(self.srcs)} numbers, not {shown(self.scales)}")
+            raise InvalidArguments(f"scales must be {counted(len(self.srcs), 'number')}, not {shown(self.scales)}")
         scales = self.scales or (1.0,) * len(self.srcs)
         object.__setattr__(self, "scales", tuple(finite(f"scales[{k}]", x) for k, x in enumerate(scales)))
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import MemoryDesc
 from asmdnn.primitives.attributes.numbers import check_alg, check_flag
 from asmdnn.primitives.shapes.tensors import check_descs, check_tensor, checked_axis
@@ -52,9 +52,9 @@ class TopKForward:
             raise InvalidArguments(f"dst has dims {self.dst.dims}, only axis {axis} may differ: {self.src.dims}")
         if not 1 <= size <= MAX_SIZE:
             reason = f"use 1 to {MAX_SIZE}, which indices of 32 bits count"
-            raise InvalidArguments(f"axis {axis} of src has {size} elements: {reason}")
+            raise InvalidArguments(f"axis {axis} of src has {counted(size, 'element')}: {reason}")
         if not 1 <= k <= size:
-            raise InvalidArguments(f"k is {k}, src has {size} elements along axis {axis}: use 1 to {size}")
+            raise InvalidArguments(f"k is {k}, src has {counted(size, 'element')} along axis {axis}: use 1 to {size}")
         if self.select_last and k > 1:
             raise InvalidArguments(f"TopKForward.select_last is of one result, k is {k}: leave it out")
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.forests import Forest
 from asmdnn.generators.trees.codes import WORD_BYTES, features_of
 from asmdnn.generators.trees.walk import CHILD_BYTES, COLUMNS, MOST_STEPS, MOST_UNITS, UNIT_BYTES, WALKS
@@ -48,7 +48,7 @@ def check(forest: Forest, features: int, columns: int) -> None:
     roots, leaf = forest.roots, is_leaf(forest)
     if not 1 <= len(roots) <= MOST_TREES or n * PAIR_UNITS > MOST_UNITS:
         raise InvalidArguments(
-            f"a forest has {len(roots)} trees of {n} nodes: it has 1 to {MOST_TREES}, and fewer nodes"
+            f"a forest has {len(roots)} trees of {counted(n, 'node')}: it has 1 to {MOST_TREES}, and fewer nodes"
         )
     if roots[0] != 0 or (np.diff(roots) <= 0).any() or roots[-1] >= n:
         raise InvalidArguments("roots must begin with 0 and go up, each where its tree begins")
