@@ -73,10 +73,15 @@ def cumulative_error(x: Array, axis: int, exclusive: bool, reverse: bool, alg: s
 
 
 def order(x: Array, axis: int, largest: bool, last: bool = False) -> Array:
-    """The indices that sort along an axis, the best first; of equal ones the first, or the last."""
+    """The indices that sort along an axis, the best first; of equal ones the first, or the last.  NaN is larger than
+    every number."""
     keys = (~x if x.dtype.kind in "iu" else -x) if largest else x  # of unsigned numbers, too
     if not last:
-        return np.asarray(np.argsort(keys, axis, kind="stable"))
+        found = np.asarray(np.argsort(keys, axis, kind="stable"))  # which puts NaN at the end, whatever its sign
+        if not largest or x.dtype.kind in "iu" or not np.isnan(x).any():
+            return found
+        is_number = ~np.isnan(np.take_along_axis(x, found, axis))
+        return np.take_along_axis(found, np.argsort(is_number, axis, kind="stable"), axis)
     return np.asarray(x.shape[axis] - 1 - np.argsort(np.flip(keys, axis), axis, kind="stable"))
 
 

@@ -124,6 +124,19 @@ def test_nothing_is_left(dtype: Any) -> None:
         check("DequantizeLinear", [x[:0].astype(np.int8), none], 13, axis=0)
 
 
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize(("dims", "axis"), [((40,), 0), ((3, 40), 1), ((40, 5), 0), ((2, 40, 3), 1)])
+def test_nan_is_larger_than_every_number(dims: tuple[int, ...], axis: int, largest: int) -> None:
+    x = random(*dims)
+    x.flat[[3, 17, -2]] = np.nan, -np.nan, np.inf
+    for k in (1, 4, 40):
+        check("TopK", [x, const(k)], 13, results=2, axis=axis, largest=largest)
+        data, feeds = one_node("TopK", [("constant", x), const(k)], 13, 2, axis=axis, largest=largest)
+        native = dnn.load_onnx(one_node("TopK", [x, const(k)], 13, 2, axis=axis, largest=largest)[0], engine=engine())
+        folded = dnn.load_onnx(data, engine=engine())
+        assert np.array_equal(folded.run(feeds)["y1"], native.run({"x0": x})["y1"])
+
+
 NUMBERS = np.float32([0, -0.0, 1.7, -1.7, 127, -128, 200.5, 255, 256, -129.9, 300, 32767, 65535, -40000, 1e6])
 
 

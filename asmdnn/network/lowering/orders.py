@@ -31,7 +31,7 @@ def lower_position(steps: Steps, group: Group) -> None:
 
 
 def lower_top(steps: Steps, group: Group) -> None:
-    """Values, and their positions if somebody reads them; NaN comes last, as in ONNX's definition in numpy."""
+    """Values, and their positions if somebody reads them; NaN is larger than every number, as in onnxruntime."""
     node = group.node
     x, *count = node.inputs
     known = steps.value(count[0]).data if count else np.array(node.get("k"))
@@ -41,7 +41,8 @@ def lower_top(steps: Steps, group: Group) -> None:
     best: Literal["max", "min"] = "max" if node.get("largest", 1) else "min"
     dims = with_k(source.desc.dims, axis, int(np.ravel(known)[0]))
     values, positions = (*node.outputs, NOTHING)[:2]
-    desc = TopKForward(best, source.desc, MemoryDesc(dims, s32, "any"), axis, values=any_format(dims), nan_last=True)
+    last = best == "min"
+    desc = TopKForward(best, source.desc, MemoryDesc(dims, s32, "any"), axis, values=any_format(dims), nan_last=last)
     counted = f"positions of {group.label}"
     steps.add(group.nodes, group.label, desc, {"src": source}, {"values": values, "dst": counted})
     if positions != NOTHING and positions in steps.graph.values:
