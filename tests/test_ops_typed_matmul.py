@@ -27,6 +27,17 @@ def test_floats_of_16_bits(kind: Any, dtype: dnn.DataType | None) -> None:
         assert (np.abs(result - wanted) <= 64 * 2.0**-24 * size + wanted * ROUNDOFF[result.dtype.name]).all()
 
 
+@pytest.mark.parametrize("first", [np.float16, BF16], ids=["f16", "bf16"])
+@pytest.mark.parametrize(("second", "small"), [(np.float32, 2.0**-20), (np.float16, 2.0**-10), (BF16, 2.0**-20)])
+def test_floats_of_two_types_are_not_rounded(isa: str, first: Any, second: Any, small: float) -> None:
+    """Numbers that another type of 16 bits has not, or not beside 1, whose sums f32 has."""
+    engine, a = dnn.Engine(isa=isa, threads=1), np.ones((3, 8), first)
+    b = np.full((8, 5), 1 if second == BF16 else 1 + small, np.float32).astype(second)
+    b[0] = small
+    result = dnn.ops.matmul(a, b, dtype="f32", engine=engine)
+    np.testing.assert_array_equal(result, a.astype(np.float64) @ b.astype(np.float64))
+
+
 @pytest.mark.parametrize("kind", [np.uint8, np.int8])
 def test_sums_of_bytes(kind: Any) -> None:
     a, b = integers(kind, 6, 50), integers(np.int8, 50, 21)
