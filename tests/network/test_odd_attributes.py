@@ -61,6 +61,15 @@ def test_half_pixels_by_other_names(mode: str, coordinates: str) -> None:
         check("Resize", [x[:, :, :1], None, None, const(1, 3, 1, 3)], 19, **how)
 
 
+@pytest.mark.parametrize("opset", [7, 9, 10, 12])
+def test_masks_of_dropout_have_the_type_of_their_time(opset: int) -> None:
+    data, feeds = one_node("Dropout", [random(3, 4)], opset, 2)
+    found = dnn.load_onnx(data, engine=engine()).run(feeds)
+    assert found["y1"].dtype == (np.bool_ if opset >= 10 else np.float32)
+    assert np.array_equal(found["y0"], feeds["x0"])
+    assert found["y1"].all()
+
+
 def test_dims_that_scales_make_are_those_of_f32() -> None:
     """10 * 0.7 is 7 in f32, and 6.9999999 for the f64 of that factor."""
     x, scales = random(1, 2, 10, 10), const(1, 1, 0.7, 2.1, dtype=np.float32)

@@ -29,6 +29,7 @@ from asmdnn.network.operators.checks import check_node, check_outputs
 from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.operators.own import DRAWN, OWN
+from asmdnn.network.operators.sources import mask_of_all
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantized.blocks import with_blocked_products
 from asmdnn.network.splitting import DecidedByData, decided_by_data
@@ -162,7 +163,7 @@ class Folding:
             raise Unimplemented(f"{node} has training_mode true: networks are run, not trained")
         self.rename(node.outputs[0], node.inputs[0])
         for name in node.outputs[1:]:
-            kept = np.broadcast_to(np.True_, self.values[node.inputs[0]].shape)
+            kept = mask_of_all(node, self.values[node.inputs[0]])
             self.values[name] = Value(kept.shape, kept.dtype, kept)
 
     def is_training(self, ratio: str = NOTHING, training: str = NOTHING) -> bool:

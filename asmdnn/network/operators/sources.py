@@ -10,6 +10,7 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.conversion import converted
 from asmdnn.network.operators.definition import Operator, Type, Value, bounded, ints, number
 
+MASKS_OF_TRUTHS = 10  # the operator set since which masks of Dropout are bools
 VALUES: dict[str, Callable[[Any], Any]] = {
     "value": np.asarray,
     "value_float": np.float32,
@@ -69,7 +70,16 @@ def dropped(node: Node, x: Array, ratio: Array | None = None, training: Array | 
     """As it is: networks are run, not trained."""
     if training is not None and np.any(training) and (ratio is None or np.any(ratio)):
         raise ValueError("training_mode is true: networks are run, not trained")
-    return x, np.ones(x.shape, bool)
+    return x, mask_of_all(node, x)
+
+
+def mask_of_all(node: Node, x: Array | Value) -> Array:
+    """Dropout's mask where nothing is dropped: of bools, and of x's numbers before there were such."""
+    return np.broadcast_to(np.ones((), mask_type(node, x.dtype)), x.shape)
+
+
+def mask_type(node: Node, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(np.bool_) if node.opset >= MASKS_OF_TRUTHS else dtype
 
 
 OPERATORS = {
@@ -83,5 +93,5 @@ OPERATORS = {
     "CastLike": Operator(
         lambda node, x, like: converted(node, x, like.dtype), lambda node, x, like: [(x.shape, like.dtype)]
     ),
-    "Dropout": Operator(dropped, lambda node, x, *_: [(x.shape, x.dtype), (x.shape, np.bool_)]),
+    "Dropout": Operator(dropped, lambda node, x, *_: [(x.shape, x.dtype), (x.shape, mask_type(node, x.dtype))]),
 }
