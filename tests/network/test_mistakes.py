@@ -19,6 +19,10 @@ MISTAKES: list[tuple[Callable[[dnn.Graph, Any], Any], str]] = [
     (lambda g, x: g.apply(x, "Relu"), "op must be the name of an operator, such as 'Conv', not <Symbol 'x'>"),
     (lambda g, x: g.apply("Softmax", x, axis=9), "Softmax 'Softmax 0' cannot be computed .*: axis 9 is none of 4"),
     (lambda g, x: g.apply("RMSNormalization", x, f32(8), axis=9), "axis 9 is none of 4"),
+    *(
+        (lambda g, x, s=s: g.apply("Resize", x, None, np.float32([1, 1, s, 1])), f"scales have {s}, .* numbers above 0")
+        for s in (np.nan, np.inf, -1.0, 0.0)
+    ),
     (lambda g, x: g.apply("Conv", x), "Conv 'Conv 0' has 1 input, and Conv takes 2 to 3 in operator set 22$"),
     (lambda g, x: g.apply("Conv", x, None), "Conv 'Conv 0' has no name for its input 1, which Conv cannot do without"),
     (lambda g, x: g.apply("Relu", x, results=2)[0], "has 2 outputs, and Relu makes 1 in .*: say results=1$"),

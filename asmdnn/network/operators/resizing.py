@@ -51,7 +51,10 @@ def resized(node: Node, dims: tuple[int, ...], roi: Any, scales: Any, sizes: Any
 
 def scaled(n: int, factor: float) -> int:
     """floor(n * factor), in f32 as in ONNX's inference of shapes: 10 * 0.7 is 7 there, and 6.9999999 in f64."""
-    return int(np.floor(np.float32(n) * np.float32(factor)))
+    size = np.floor(np.float32(n) * np.float32(factor))
+    if not (factor > 0 and np.isfinite(size)):
+        raise ValueError(f"scales have {factor}, which makes no size of {n}: give finite numbers above 0")
+    return int(size)
 
 
 def is_old(node: Node) -> bool:
