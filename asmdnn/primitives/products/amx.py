@@ -1,6 +1,6 @@
 """Products by tiles of AMX: the cost of a call, its rows and panels, and the products for which they pay.
 
-The model is that of the prototype in docs/low-precision.md: products of tiles one after another, the end of a block,
+The model: of each step products of tiles one after another, or the lines that they load; the end of a block,
 and the configuration, which each call has once.
 """
 
