@@ -121,6 +121,22 @@ def flags(ops: Operands) -> Step:
     return step
 
 
+def converted(x: Array, wanted: type) -> Array:
+    """Lanes of another type; of floats NaN becomes quiet and keeps its sign, and its digits as far as there is room."""
+    found: Array = x.astype(wanted)
+    if x.dtype.kind == "f" and (nan := np.isnan(x)).any():
+        (bits, digits), (wide, room) = (
+            (8 * dtype.itemsize, int(np.finfo(dtype).nmant)) for dtype in (x.dtype, found.dtype)
+        )
+        old = x[nan].view(f"u{x.itemsize}").astype(np.uint64)
+        kept = old & np.uint64((1 << digits) - 1)
+        kept = kept >> np.uint64(digits - room) if digits > room else kept << np.uint64(room - digits)
+        exponent = (1 << wide - 1) - (1 << room - 1)  # all ones, and the first digit
+        made = old >> np.uint64(bits - 1) << np.uint64(wide - 1) | np.uint64(exponent) | kept
+        found.view(f"u{found.itemsize}")[nan] = made.astype(f"u{found.itemsize}")
+    return found
+
+
 def to_half(ops: Operands, given: type) -> Step:
     """Lanes of another type as halves, which fill the low part of the register."""
     ops.only_default_rounding()
@@ -129,7 +145,7 @@ def to_half(ops: Operands, given: type) -> Step:
     a = ops.source(1, given, size)
 
     def fill(out: Array) -> None:
-        out[:] = a().astype(np.float16)  # through a copy: numpy gets overlapping operands of two sizes wrong
+        out[:] = converted(a(), np.float16)  # through a copy: numpy gets overlapping operands of two sizes wrong
 
     return ops.define(np.float16, fill, lanes * HALF_BYTES)
 
@@ -140,7 +156,7 @@ def from_half(ops: Operands, wanted: type) -> Step:
     a = ops.source(1, np.float16, lanes * HALF_BYTES)
 
     def fill(out: Array) -> None:
-        out[:] = a().astype(wanted)  # through a copy, as in to_half
+        out[:] = converted(a(), wanted)  # through a copy, as in to_half
 
     return ops.define(wanted, fill, ops.vector_size)
 
@@ -169,7 +185,7 @@ def other_scalar(ops: Operands) -> Step:
     given, wanted = _FLOATS.get(source, np.float16), _FLOATS.get(target, np.float16)
     a = ops.source(2, given, np.dtype(given).itemsize)
     bits = np.dtype(f"u{np.dtype(wanted).itemsize}").type
-    return ops.define_low(bits, lambda: a().astype(wanted))
+    return ops.define_low(bits, lambda: converted(a(), wanted))
 
 
 def move_word(ops: Operands) -> Step:

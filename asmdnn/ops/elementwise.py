@@ -94,7 +94,7 @@ def broadcast(alg: Any, given: dict[str, tuple[str, Any]], ending: Ending) -> An
     except ValueError:
         shapes = ", ".join(f"{label} {array.shape}" for label, array in arrays.values())
         raise InvalidArguments(f"dims that are not 1 must be equal, from the last one on: {shapes}") from None
-    if alg in COMPARISONS:
+    if isinstance(alg, str) and alg in COMPARISONS:
         check_words(arrays.values(), "use numpy")
     wide = {
         name: (label, array.reshape((1,) * (len(dims) - array.ndim) + array.shape))

@@ -22,7 +22,7 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 
 
 def is_kept(net: dnn.Network) -> bool:
-    return isinstance(net._source, PackedNetwork)
+    return isinstance(getattr(net, "last", net)._source, PackedNetwork)
 
 
 def files(directory: Path) -> list[Path]:
