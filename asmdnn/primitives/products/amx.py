@@ -58,16 +58,16 @@ def copy_pays(p: Product, target: Target) -> bool:
     """Whether a copy of src, with rows an odd number of lines apart, takes less time than it saves."""
     if p.src.is_strided or not p.src.row_bytes or p.pieces or p.m * prod(p.batch) <= BLOCK_ROWS:
         return False
-    tuning, row_bytes = target.products, p.depth * p.src.dtype.size_bytes
+    tuning, panels = target.products, -(-p.n // BLOCK_COLUMNS)
     if p.src.row_bytes % LINE_BYTES:
-        saved = tuning.amx_split_cycles  # of every step of a block
+        saved = panels * tuning.amx_split_cycles  # of every step of a block
     elif p.src.row_bytes % (2 * LINE_BYTES) == 0:
-        saved = tuning.amx_even_cycles
+        saved = panels / near_panels(p.k, tuning) * tuning.amx_even_cycles  # out of L1 they are as fast
     else:
         return False
-    panels, size = -(-p.n // BLOCK_COLUMNS) / near_panels(p.k, tuning), p.m * row_bytes * prod(p.batch)
+    size = p.m * p.depth * p.src.dtype.size_bytes * prod(p.batch)
     copied = BLOCK_ROWS * (tuning.amx_copied_cycles if size <= target.l2_bytes else tuning.amx_far_copied_cycles)
-    return panels * saved > copied and size <= tuning.alias_copy_bytes
+    return saved > copied and size <= tuning.alias_copy_bytes
 
 
 def tile_block(p: Product, target: Target) -> Block:
