@@ -8,7 +8,7 @@ import numpy as np
 import asmdnn as dnn
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.values import decoded, encoded, joined
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import AsmdnnError, Unimplemented
 from asmdnn.memory.split import SplitDesc
 from asmdnn.primitives.core.description import Description, asked
 from asmdnn.types import DataType
@@ -48,6 +48,8 @@ class Own:
         self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
         self._results = [name for name in pd.plan.outputs if name not in internal]
         for result, source in in_place.items():
+            if source not in pd.plan.in_place:
+                raise Unimplemented(f"{result} is not the memory of {source}, which {pd.implementation} reads later")
             self._memory[result] = self._memory[source]
         self._unfilled = {*in_place, *internal}
         self._asked = {name: tensor.dtype for name, tensor in asked(desc).items()}

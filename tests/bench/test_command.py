@@ -128,6 +128,15 @@ def test_what_no_implementation_takes_fails(
     assert record["reason"] == "direct: too small"
 
 
+def test_memory_that_a_plan_reads_later_is_unimplemented(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a result that replaces an input; other problems of the list run."""
+    words = ("--prelu", "--dir=BWD_DW", "--inplace=true", "2x16x5:2x16x5", "2x16x5:1x16x1")
+    status, records = run(capsys, *words)
+    assert status == 1
+    assert [record["status"] for record in records] == ["unimplemented", "passed"]
+    assert "reads later" in records[0]["reason"]
+
+
 def test_what_comes_later_is_unimplemented_and_what_is_too_large_skipped(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--dt=e8m0", SMALL, "--dt=f32", "mb200000ic512ih224oc512kh1")
     status, records = run(capsys, *words)

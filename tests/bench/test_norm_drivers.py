@@ -32,7 +32,7 @@ PROBLEMS = [
     "--resampling --dir=BWD_D --tag=abx,axb,aBx8b --alg=nearest,linear,cubic mb2ic16_ih5oh10 mb1ic19_ih9oh4",
     "--sdpa --dir=BWD_DW --mask=none,buffer,causal_bottom_right --ktag=abx,abdc 1x4x9x8:1x2x8x12:1x2x12x5",
     "--softmax --dir=BWD_D --stag=abx,axb,aBx8b --axis=1,-1 --alg=SOFTMAX,LOGSOFTMAX --inplace=false,true 2x19x3x5",
-    "--prelu --dir=BWD_DW --stag=abx,axb,aBx8b --inplace=false,true 2x19x3x5:1x19x1x1 2x16x5:2x16x5",
+    "--prelu --dir=BWD_DW --stag=abx,axb,aBx8b --inplace=false,true 2x19x3x5:1x19x1x1 --inplace=false 2x16x5:2x16x5",
     "--pool --dir=BWD_D --tag=abx,axb,aBx8b --alg=max,avg_np,avg_p mb2ic16_ih12kh3sh2ph1 ic19iw14kw3sw2pw1",
     "--bnorm --dir=BWD_D,BWD_DW --flags=,CH,GC,GCH --tag=abx,axb --inplace=true,false mb2ic19ih4eps1e-3",
     "--bnorm --dir=BWD_D,BWD_DW --dt=f32,bf16 --flags=R,A,CHR,GCA --tag=abx,aBx8b mb2ic19ih4",
