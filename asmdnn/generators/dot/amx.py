@@ -175,7 +175,7 @@ class AmxCode:
         """The sums of tiles whose src begins at these bytes from here; so many rows of them are new, each tile's last
         ones, and wait for vectors.  Of rows that tiles share the first tile has them."""
         products, vectors, step = self.products, -(-columns // self.v.lanes), self.tile.weights_row_bytes
-        acc = products.added(begins, [j * TILE_ROW_BYTES for j in range(vectors)], self.finish.between)
+        acc = products.added(begins, [j * TILE_ROW_BYTES for j in range(vectors)], self.finish.some)
         self.asm.role("sums to the stack")
         end = BLOCK_TILES * TILE_ROWS - self.cut.size
         apart = rows // BLOCK_TILES if self.finish.rows_of_item else rows - self.cut.size

@@ -138,10 +138,6 @@ class Finish:
                 self.asm.MOV(pointer, self.next[argument])
                 self.asm.MOV(home, pointer)
 
-    def between(self) -> None:
-        """Those of a round."""
-        self.some(self.rows_of_round)
-
     def rest(self) -> None:
         """All that wait."""
         asm, done = self.asm, self.asm.new_label("no row waits")
@@ -154,9 +150,9 @@ class Finish:
         asm.JNZ(rows)
         asm.bind(done)
 
-    def some(self, most: int) -> None:
-        """So many of them, or fewer if no more wait."""
-        asm, done = self.asm, self.asm.new_label("no row waits")
+    def some(self) -> None:
+        """Those of a round, or fewer if no more wait."""
+        asm, done, most = self.asm, self.asm.new_label("no row waits"), self.rows_of_round
         asm.role("finish")
         asm.TEST(self.waiting, self.waiting)
         asm.JZ(done)

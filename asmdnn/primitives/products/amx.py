@@ -20,8 +20,8 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.types import HALF_FLOATS
 
-FULL_CYCLES, LEAST_CYCLES = 15.6, 9.0  # of a tile product with 16 rows, and with few
-CYCLES_OF_ROWS = (4.0, 0.725)  # of a tile product in between: a constant, and a summand for each row
+LEAST_CYCLES = 9.0  # of a tile product with few rows
+CYCLES_OF_ROWS = (4.0, 0.725)  # of one with more: a constant, and a summand for each row
 TILES_OF_BLOCK = BLOCK_TILES * BLOCK_TILES
 BLOCK_ROWS, BLOCK_COLUMNS = BLOCK_TILES * TILE_ROWS, BLOCK_TILES * TILE_COLUMNS
 
