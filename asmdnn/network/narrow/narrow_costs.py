@@ -12,6 +12,7 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.attributes.post_ops import Binary
 from asmdnn.primitives.convolution_backward.description import ConvolutionBackwardData, ConvolutionBackwardWeights
 from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.widening import cycles_of_fma
 from asmdnn.primitives.elementwise.eltwise import EltwiseForward
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -63,14 +64,14 @@ class Costs:
         return self.cycles(Reorder(row_major(dims), row_major(dims, self.types.src)))
 
     def cycles(self, desc: Description, attr: Attr = NO_ATTR) -> int:
-        """Expected; of narrow pairs as long as the CPU class takes for them, where weights are not what takes it."""
+        """Expected; of pairs by vectors as long as the CPU class takes, where weights are not what takes it."""
         pd, numbers = self.steps.asking.planned(desc, attr), self.steps.engine.tuning.products
         has_rows = isinstance(desc, MatMul) or hasattr(desc, "strides")
         if not has_rows or not self.multiplies_pairs(pd.implementation):
             return pd.plan.cycles
         dims = getattr(desc, RESULTS.get(type(desc), "dst")).dims
         rows = prod(dims) // (dims[-1] if isinstance(desc, MatMul) else dims[1])
-        return pd.plan.cycles if rows <= numbers.half_weights_rows else int(pd.plan.cycles * numbers.bf16_cycles)
+        return pd.plan.cycles if rows <= numbers.half_weights_rows else cycles_of_fma(pd.plan, self.steps.engine)
 
     def description(self, group: Group, dtype: DataType) -> Description:
         """The main node's product."""

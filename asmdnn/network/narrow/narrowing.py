@@ -1,9 +1,9 @@
 """Which values of a network are stored in bf16, and which products multiply them: by cycles, if a caller allows it.
 
-A product of bf16 is taken where it and the conversion in front of it are expected to cost less than the product of
-f32, which may be Winograd's.  Its operand is bf16 in memory then, and so is what only moves it, takes the largest
-elements, means or functions of it, and the result of a layer norm in front.  f32 stay: inputs and outputs, sums and
-statistics, what has no kernel of bf16, and nodes that the caller names.  Kernels convert as they load and store.
+A product of bf16 is taken where it and the conversions around it are expected to cost less than the product of f32,
+which may be Winograd's (choosing.py).  Its operand is bf16 in memory then, and so is what only moves it, takes the
+largest elements, means or functions of it, and the result of a layer norm in front.  f32 stay: inputs and outputs, sums
+and statistics, what has no kernel of bf16, and nodes that the caller names.  Kernels convert as they load and store.
 """
 
 from collections.abc import Container, Sequence
@@ -18,6 +18,7 @@ from asmdnn.network.asking import Asking
 from asmdnn.network.fusion.maps import Group
 from asmdnn.network.fusion.scaling import operands_of
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.narrow.choosing import NarrowProduct, TypeChoice
 from asmdnn.network.narrow.f16_storage import stored_as_f16
 from asmdnn.network.narrow.narrow_costs import RECURRENT, Costs
 from asmdnn.network.narrow.narrow_groups import MOVES, NORMS, PRODUCTS, is_carrier, is_kept, key_of, results_of
@@ -64,7 +65,6 @@ class Narrowing:
         self.kept |= {group.result for group in self.groups if is_kept(group.nodes, precision)}
         self.makers = {name: group for group in self.groups for name in results_of(group)}
         self.products: set[str] = set()
-        self.converted: set[str] = set()
 
     def parts(self, group: Group) -> tuple[Group, ...]:
         """The group, or the product in front of it and the rest."""
@@ -78,21 +78,49 @@ class Narrowing:
         return (group,)
 
     def storage(self) -> StorageTypes:
-        for group in self.groups:
-            if self.is_product(group) and self.gains(group):
-                self.products.add(group.result)
-                self.converted.update(self.operands(group))
-        wanted = set[str]()
-        for group in reversed(self.groups):
-            if group.result in self.products:
-                wanted.update(self.operands(group))
-            elif not wanted.isdisjoint(results_of(group)) and is_carrier(group):
-                wanted.update(self.carried(group))
+        self.choose_products()
+        wanted = self.wanted()
         wanted |= self.addends(wanted)
         wanted = {name for name in wanted if name in self.makers and self.may_be_narrow(name)}
         wanted -= {name for name in wanted if key_of(self.makers[name]) in NORMS and self.is_added(name)}
         narrow = self.costs.types.src
         return StorageTypes(dict.fromkeys(wanted, narrow), dict.fromkeys(self.products, narrow))
+
+    def choose_products(self) -> None:
+        candidates, wide = list[NarrowProduct](), list[str]()
+        for group in self.groups:
+            found = self.candidate(group) if self.is_product(group) else None
+            if found is not None:
+                candidates.append(found)
+            elif group.main is not None and group.node.op in PRODUCTS:
+                wide += self.operands(group)
+        choice = TypeChoice(candidates, wide, self.conversion, self.comes_as_stored)
+        self.products = choice.chosen
+        choice.make()
+
+    def candidate(self, group: Group) -> NarrowProduct | None:
+        """None of what has no kernel of bf16.  Attention is willing where all that it reads comes so; recurrent layers
+        count all types alike, and take pairs on CPUs that are quick at it."""
+        operands = tuple(self.operands(group))
+        if key_of(group) == ATTENTION:
+            return NarrowProduct(group.result, operands, 0, -1, lambda: all(map(self.comes_narrow, operands)))
+        with suppress(Unimplemented):
+            if key_of(group) not in RECURRENT:
+                return NarrowProduct(group.result, operands, *self.costs.both(group))
+            if self.costs.has_pairs(group):
+                most = 1 + sum(map(self.conversion, operands))
+                return NarrowProduct(group.result, operands, most, 0)
+        return None
+
+    def wanted(self) -> set[str]:
+        """What products of bf16 read, and what becomes it by groups that carry values."""
+        found = set[str]()
+        for group in reversed(self.groups):
+            if group.result in self.products:
+                found.update(self.operands(group))
+            elif not found.isdisjoint(results_of(group)) and is_carrier(group):
+                found.update(self.carried(group))
+        return found
 
     def addends(self, wanted: Container[str]) -> set[str]:
         """What only products add to results that are rounded as well: the other branch of a block, say."""
@@ -153,17 +181,8 @@ class Narrowing:
         makes = name in self.products or is_carrier(group) or key_of(group) in NORMS | SUMS
         return is_free and makes and not group.has_integers and len(self.graph.shape(name)) > 0
 
-    def gains(self, group: Group) -> bool:
-        """Whether bf16 is expected to be faster, with the conversion of what comes as f32."""
-        if key_of(group) == ATTENTION:
-            return all(map(self.comes_narrow, self.operands(group)))
-        try:
-            if key_of(group) in RECURRENT:
-                return self.costs.has_pairs(group)
-            before, now = self.costs.both(group)
-        except Unimplemented:
-            return False
-        return now + sum(map(self.conversion, self.operands(group))) < before
+    def comes_as_stored(self, name: str) -> bool:
+        return name in self.makers and self.may_be_narrow(name)
 
     def comes_narrow(self, name: str) -> bool:
         """Whether a value is made as bf16, or is one that is, seen otherwise."""
@@ -173,7 +192,5 @@ class Narrowing:
         return group.main is None or key_of(group) not in MOVES or self.comes_narrow(group.main.inputs[0])
 
     def conversion(self, name: str) -> int:
-        """Cycles to convert an operand, if nobody has done it and its maker cannot store it so."""
-        if name in self.converted or (name in self.makers and self.may_be_narrow(name)):
-            return 0
+        """Cycles to convert a value."""
         return self.costs.conversion(self.graph.shape(name))
