@@ -1,4 +1,4 @@
-"""Products by tiles of AMX: the cost of a call, its rows and panels, and the products for which they pay.
+"""Products by tiles of AMX: the cost of a call, its block, and the products for which they pay.
 
 The model: of each step products of tiles one after another, or the lines that they load; the end of a block,
 and the configuration, which each call has once.
@@ -7,10 +7,9 @@ and the configuration, which each call has once.
 from functools import lru_cache
 from math import prod
 
-from asmdnn.generators.dot.matmul_shape import MatmulTile
 from asmdnn.isa.dot import GROUP_BYTES, dot_level
 from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
-from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, NEAR, TILE_COLUMNS, TILE_GROUPS, TILE_ROW_BYTES, TILE_ROWS, Far
+from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, TILE_COLUMNS, TILE_GROUPS, TILE_ROW_BYTES, TILE_ROWS
 from asmdnn.planning.cuts import balanced, runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
@@ -35,23 +34,6 @@ def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning, ite
     loaded = tuning.amx_step_cycles * (TILE_ROWS + size) / (2 * TILE_ROWS)  # as many rows of weights as a tile has
     of_block = -(-groups // TILE_GROUPS) * max(multiplied, loaded) + tuning.amx_end_cycles
     return tuning.amx_call_cycles + tiles * of_block / TILES_OF_BLOCK
-
-
-def far_operands(tile: MatmulTile, tuning: ProductTuning) -> Far:
-    """What a call reads past L1.
-
-    A block's src and a panel of weights are both read once for a block.  Where they do not fit L1 together, weights
-    stay there for the next rows; of rows that are one block src stays for the next panel.  Pieces of src overlap.
-    """
-    depth_bytes = tile.depth * tile.types.src.size_bytes
-    rows = tile.rows * tile.items.count
-    together = depth_bytes * (min(rows, BLOCK_ROWS) + BLOCK_COLUMNS)
-    if rows <= TILE_ROWS:
-        return Far(weights=depth_bytes * rows <= tuning.amx_near_bytes // 2)
-    split = tile.src_row_bytes % LINE_BYTES  # lines would be read twice
-    if rows <= BLOCK_ROWS or tile.pieces or split or together <= tuning.amx_near_bytes:
-        return NEAR
-    return Far(src=True, weights=depth_bytes * BLOCK_COLUMNS > tuning.amx_near_bytes)
 
 
 def copy_pays(p: Product, target: Target) -> bool:
@@ -125,35 +107,29 @@ def near_panels(groups: int, tuning: ProductTuning) -> int:
     return max(1, tuning.amx_near_bytes // (BLOCK_COLUMNS * GROUP_BYTES * groups) - 1)
 
 
-def panels_at_once(tile: MatmulTile, tuning: ProductTuning) -> int:
-    """As many whole ones of a call as stay in L1, if they are read for several blocks."""
-    whole = max(1, tile.columns // (tile.panel_vectors * TILE_COLUMNS))
-    several = tile.rows * tile.items.count > BLOCK_ROWS and not tile.items.joined
-    most = near_panels(tile.steps, tuning) if several else 1
-    return max(n for n in range(1, whole + 1) if n <= most and whole % n == 0)
-
-
-def joined_rows(p: Product, rows: int, items: int, tuning: ProductTuning) -> int:
+def joined_rows(rows: int, groups: int, items: int, src_bytes: tuple[int, int], tuning: ProductTuning) -> int:
     """The rows of src from the first of so many items to the end of the last, if all are multiplied in less time than
-    those of items; else 0."""
-    if items == 1 or rows == 1 or not p.src.row_bytes or p.src.batch_bytes[-1] % p.src.row_bytes:
+    those of items; else 0.  src_bytes: from row to row, and from item to item."""
+    row_bytes, item_bytes = src_bytes
+    if items == 1 or rows == 1 or not row_bytes or item_bytes % row_bytes:
         return 0
-    pitch = p.src.batch_bytes[-1] // p.src.row_bytes
+    pitch = item_bytes // row_bytes
     joined = (items - 1) * pitch + rows
     if pitch < rows or joined > MOST_ROWS:
         return 0
-    cycles = call_cycles(joined, BLOCK_COLUMNS, p.k, tuning)
-    return joined if cycles < call_cycles(rows, BLOCK_COLUMNS, p.k, tuning, items) else 0
+    cycles = call_cycles(joined, BLOCK_COLUMNS, groups, tuning)
+    return joined if cycles < call_cycles(rows, BLOCK_COLUMNS, groups, tuning, items) else 0
 
 
 def total_cycles(p: Product, target: Target) -> float:
     """The expected cycles of one matrix of the batch."""
     block, items = tile_block(p, target), most_items(p, target)
-    width = block.vectors * target.lanes
+    width, distances = block.vectors * target.lanes, (p.src.row_bytes, p.src.batch_bytes[-1] if p.batch else 0)
     groups, rest = divmod(p.n, width)
 
     def cycles(rows: int) -> float:
-        size = (rows, items) if not (joined := joined_rows(p, rows, items, target.products)) else (joined, 1)
+        joined = joined_rows(rows, p.k, items, distances, target.products)
+        size = (joined, 1) if joined else (rows, items)
         calls = [(width, groups), (rest, int(rest > 0))]
         return sum(n * call_cycles(size[0], w, p.k, target.products, size[1]) for w, n in calls if n)
 

@@ -21,8 +21,8 @@ def copies_src(p: Product, target: Target) -> bool:
     return src_needs_pack(p, target.products) and whole and several and not p.batch and not target.tiled
 
 
-def add_tiles_near(assembly: Assembly, p: Product, target: Target) -> None:
-    """Add the phases of a product by tiles, which copy src where that pays."""
+def add_tiles(assembly: Assembly, p: Product, target: Target) -> None:
+    """Tiles read the weights in place, and copy src where that pays."""
     if copies_src(p, target):
         add_copying_tiles(assembly, p, target)
     else:

@@ -19,14 +19,14 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, records_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import DEPTH_STEP, choose_block, weights_need_packing
-from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, lines_a_step, steps_of, stream_bytes
+from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, lines_a_step, steps_of
 from asmdnn.primitives.products.matrices import PANEL_VECTORS, Matrix, Panels, panel_columns
 from asmdnn.primitives.products.prepare import with_near_src
 from asmdnn.primitives.products.product import Product
-from asmdnn.primitives.products.records import Laid, group_rows, tile_records
 from asmdnn.primitives.products.rounds import ProductPiece, in_rounds
+from asmdnn.primitives.products.schedule import Laid, tile_records
 from asmdnn.primitives.products.target import Target
-from asmdnn.primitives.products.tile_calls import tile_calls
+from asmdnn.primitives.products.vector_tiling import stream_bytes, vector_kernel
 from asmdnn.records import replace
 from asmdnn.types import s32
 
@@ -151,7 +151,7 @@ def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, spec
     first one of the columns beside these."""
     cut = cut_of(p, step, block, target)
     (inside,) = cut.steps
-    records, cycles = tile_records(cut, inside, group_rows(cut), tile_calls(cut, specs))
+    records, cycles = tile_records(cut, inside, specs)
     following = step.end * p.weights_step if step.end < p.k else p.n * p.weights.element_bytes
     records[:, 1 + ARGUMENTS.index("prefetched")] += p.weights.start_bytes + following
     return records, cycles
@@ -172,6 +172,7 @@ def cut_of(p: Product, step: DepthStep, block: Panels, target: Target) -> Cut:
         p=part,
         block=shape,
         target=target,
+        kernel=vector_kernel,
         steps=(replace(step, begin=0, end=part.k),),
         sizes=sizes,
         groups=groups,

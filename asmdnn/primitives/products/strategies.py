@@ -15,7 +15,7 @@ from asmdnn.primitives.products.blocks import (
     shares_weights,
     weights_need_packing,
 )
-from asmdnn.primitives.products.copied_src import add_copying_tiles, add_tiles_near, copies_src
+from asmdnn.primitives.products.copied_src import add_copying_tiles, add_tiles, copies_src
 from asmdnn.primitives.products.dots import add_dots, check_dots
 from asmdnn.primitives.products.matrices import Matrix, Panels, matrices_desc, panel_columns, panels_of, panels_tag
 from asmdnn.primitives.products.one_by_one import WORD, add_one_by_one, check_batch, check_packed
@@ -47,10 +47,6 @@ def add_outer(assembly: Assembly, p: Product, target: Target) -> None:
         ((part, columns),) = groups(assembly, p, target, at_once=True)
         p = packed(assembly, part, columns)
     assembly.add(outer_phases(p, target), "outer")
-
-
-def check_vector(p: Product, target: Target) -> None:
-    check_rows(p, target)
 
 
 def add_rows(assembly: Assembly, p: Product, target: Target) -> None:
@@ -142,11 +138,6 @@ def check_tiles(p: Product, target: Target) -> None:
         raise Refused("columns of weights are not contiguous, tiles read vectors of them")
 
 
-def add_tiles(assembly: Assembly, p: Product, target: Target) -> None:
-    """Tiles read the weights in place."""
-    add_tiles_near(assembly, p, target)
-
-
 def groups(assembly: Assembly, p: Product, target: Target, at_once: bool) -> Iterator[tuple[Product, Panels]]:
     """The product in groups of columns, and the scratch into which each group's weights are packed."""
     x, tuning, width = p.weights, target.products, panel_columns(p.n, target.lanes)
@@ -188,7 +179,7 @@ TILE_STRATEGIES = (Strategy("amx", check_amx, add_amx),)
 OF_ONE = (
     Strategy("dots", check_dots, add_dots),
     Strategy("outer", check_outer, add_outer),
-    Strategy("rows", check_vector, add_rows),
+    Strategy("rows", check_rows, add_rows),
     Strategy("pack_blocks", check_blocks, add_blocks),
     Strategy("packing_tiles", check_packing_tiles, add_packing_tiles),
     Strategy("split_k", check_split, add_split),

@@ -1,0 +1,143 @@
+"""How vectors multiply: the block of a product, its ranges of k, the order of its tiles, and what they prefetch."""
+
+from math import prod
+
+from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.matmul_shape import MatmulTile
+from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.planning.cuts import balanced
+from asmdnn.planning.order import TileOrder
+from asmdnn.planning.product_tuning import ProductTuning
+from asmdnn.primitives.products.blocks import DEPTH_STEP, Block, choose_block
+from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, lines_a_step, order_of, steps_of
+from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.product import Product
+from asmdnn.primitives.products.target import Target
+from asmdnn.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class VectorTiling:
+    """What all pieces of a product share.
+
+    steps: ranges of k.  along_rows: dst is written along its rows, before the next ones.  src_ahead_bytes: lines of src
+    are prefetched so far ahead of their use, if not 0.  dst_ahead: those of dst are, before they are written.
+    """
+
+    target: Target
+    block: Block
+    steps: tuple[DepthStep, ...]
+    along_rows: bool
+    src_ahead_bytes: int
+    dst_ahead: bool
+
+    def cut(self, p: Product) -> Cut:
+        """A piece in tiles."""
+        target, block, width = self.target, self.block, self.block.vectors * self.target.lanes
+        sizes, groups, depth = balanced(p.m, block.rows), -(-p.n // width), self.steps[0].end
+        order = TileOrder(groups, len(sizes)) if self.along_rows else order_of(p, depth, len(sizes), width, target)
+        chunk, items = -(-len(sizes) // order.chunks), self.items(p, sizes, groups)
+        next_panel = groups > 1 and set(items) <= {1} and chunk <= target.tuning.phases.tiles_to_hide
+        in_panels = isinstance(p.weights, Panels) and block.vectors == block.panel_vectors
+        prefetch = Prefetch(
+            lines=lines_a_step(p.weights.element_bytes * width, chunk) if next_panel and in_panels else 0,
+            stream_bytes=stream_bytes(p, block, target, sizes == [1]),
+            src_bytes=self.src_ahead_bytes,
+            dst=self.dst_ahead,
+        )
+        return Cut(
+            p=p,
+            block=block,
+            target=target,
+            kernel=vector_kernel,
+            steps=self.steps,
+            sizes=sizes,
+            groups=groups,
+            at_once=order.panels_at_once,
+            chunk=chunk,
+            items=items,
+            prefetch=prefetch,
+        )
+
+    def items(self, p: Product, sizes: list[int], groups: int) -> list[int]:
+        """How many matrices of the innermost batch dim each call computes: more if their tiles are small."""
+        if not p.batch:
+            return []
+        vectors = min(self.block.vectors, -(-p.n // self.target.lanes))
+        cycles, tuning = p.k * self.target.step_cycles(sizes[0], vectors, p.types), self.target.products
+        if len(self.steps) > 1 or p.post_op_operands or cycles > tuning.small_tile_cycles:
+            return [1] * p.batch[-1]
+        most = min(p.near_items, int(tuning.call_target_cycles // max(cycles, 1)))
+        if len(sizes) * groups > 1:
+            most = min(most, tuning.near_bytes // p.matrix_bytes)
+        return balanced(p.batch[-1], max(1, most))
+
+
+def vector_tiling(p: Product, target: Target, one_range: bool) -> VectorTiling:
+    """That of a whole product.  one_range: of k.
+
+    Weights that stay in L2 do so in any order, so dst is written along its rows.  If that is so large that it comes
+    from beyond L2, it pays to read more weights again for each tile of rows.  Rows of src that come from there are more
+    streams than the CPU follows by itself."""
+    tuning, l2_bytes, block = target.products, target.l2_bytes, choose_block(p, target)
+    whole = one_range or not target.epilogue.may_split or not p.sums_fit
+    ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
+    _, depth = ranges[0]
+    weights_bytes, matrices = p.weights.element_bytes * depth * p.n, prod(p.batch)
+    src_bytes, dst_bytes = (matrices * p.m * n for n in (p.src.element_bytes * p.k, p.dst.element_bytes * p.n))
+    steps = tuple(steps_of(p, ranges, target))
+    rereads = dst_bytes >= tuning.far_dst_l2 * l2_bytes and weights_bytes <= tuning.along_rows_l2 * l2_bytes
+    return VectorTiling(
+        target=target,
+        block=block,
+        steps=tuple(step.from_views for step in steps) if len(steps) > tuning.many_ranges else steps,
+        along_rows=(rereads and depth == p.k) or tuning.weights_share * weights_bytes <= l2_bytes,
+        src_ahead_bytes=tuning.src_ahead_bytes if src_bytes >= tuning.far_src_l2 * l2_bytes and p.m > 1 else 0,
+        dst_ahead=dst_bytes >= tuning.dst_ahead_l2 * l2_bytes and p.m > 1,
+    )
+
+
+def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]:
+    """Ranges of k, so long that the rows of a panel fill its share of L2.
+
+    The share is larger than in convolutions, as partial sums cost more: rows of dst are strided.  A single tile of rows
+    reads its panel once, so it takes all of k at once.
+    """
+    tuning = target.products
+    if p.packed_weights:
+        return [(0, p.k)]
+    if prefetches_columns(p, b, tuning):
+        return depths_of(p.k, tuning.columns_depth // DEPTH_STEP, tuning)
+    if p.m <= b.rows:
+        return [(0, p.k)]
+    if isinstance(p.weights, Matrix):
+        return depths_of(p.k, tuning.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, tuning)
+    row_bytes = p.weights.element_bytes * target.lanes * b.vectors
+    rows = max(target.l2_bytes // tuning.panel_share // row_bytes, target.tuning.phases.least_depth)
+    return depths_of(p.k, rows // DEPTH_STEP, tuning)
+
+
+def prefetches_columns(p: Product, b: Block, tuning: ProductTuning) -> bool:
+    """Whether plain weights are read a few columns at a time, from rows in many pages, and do not fit L2."""
+    is_plain = isinstance(p.weights, Matrix) and not p.packed_weights and p.weights.is_dense
+    few = b.rows > 2 and p.m <= tuning.few_row_tiles * b.rows
+    return is_plain and few and p.k * p.n > tuning.far_elements
+
+
+def stream_bytes(p: Product, block: Block, target: Target, one_row: bool) -> int:
+    """The distance in bytes at which a tile prefetches its own weights, where no earlier tile has brought them."""
+    tuning = target.products
+    if isinstance(p.weights, Panels):
+        far = p.k * p.n * p.weights.element_bytes >= tuning.memory_weights_bytes
+        ahead = tuning.memory_stream_bytes if far else tuning.stream_bytes
+        return ahead if one_row and block.vectors > block.panel_vectors else 0
+    if prefetches_columns(p, block, tuning):  # further columns of the same rows, whose pages are in the TLB
+        return max(LINE_BYTES, p.weights.element_bytes * block.vectors * target.lanes)
+    ahead = tuning.stream_rows * p.weights.row_bytes
+    return ahead if p.k * p.n >= tuning.few_weights and ahead <= tuning.most_stream_bytes else 0
+
+
+def vector_kernel(tile: MatmulTile, target: Target) -> tuple[MatmulTileSpec, int]:
+    """The kernel of a tile, and the expected cycles of a call."""
+    cycles = tile.steps * target.step_cycles(tile.rows, tile.vectors, tile.types) + target.call_cycles
+    return MatmulTileSpec(tile=tile), int(tile.items.count * cycles)
