@@ -190,7 +190,7 @@ def test_packing_is_deterministic_and_padded_with_zeros() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ops.pack_conv_weights(A), "w has dims"),
+        (lambda: ops.pack_conv_weights(A), "weights has dims"),
         (lambda: ops.pack_conv_weights(W, (1, 3, 9, 9)), "input channels"),
         (lambda: ops.pack_conv_weights(W, (1, 20)), "dims must be"),
         (lambda: ops.pack_conv_weights(W, dims=3), "dims must be"),
@@ -275,7 +275,7 @@ def test_arrays_that_are_not_aligned_are_named(name: str) -> None:
         (lambda: ops.matmul(misaligned(HALF), HALF), "a"),
         (lambda: ops.matmul(HALF, misaligned(HALF)), "b"),
         (lambda: ops.gather(MATRIX, misaligned(PLACES)), "indices"),
-        (lambda: ops.conv2d(X.astype(np.float16), misaligned(W.astype(np.float16))), "w"),
+        (lambda: ops.conv2d(X.astype(np.float16), misaligned(W.astype(np.float16))), "weights"),
     ],
 )
 def test_what_is_not_aligned_is_named(call: Callable[[], object], name: str) -> None:

@@ -146,7 +146,7 @@ class ElsewhereDlpack(SpeaksDlpack):
         return 2, 0  # kDLCUDA
 
 
-@pytest.mark.parametrize("name", ["x", "w", "bias"])
+@pytest.mark.parametrize("name", ["x", "weights", "bias"])
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -166,16 +166,16 @@ class ElsewhereDlpack(SpeaksDlpack):
     ids=["float64", "int32", "big-endian", "rank", "ragged", "large", "texts", "str", "object", "device", "unaligned"],
 )  # fmt: skip
 def test_arrays_that_are_refused(data: Data, name: str, change: Any, message: str) -> None:
-    arguments = {"x": data.src, "w": data.weights, "bias": data.bias}
+    arguments = {"x": data.src, "weights": data.weights, "bias": data.bias}
     arguments[name] = change(arguments[name])
     with pytest.raises(dnn.InvalidArguments, match=rf"^{name}\b.*{message}"):
         ops.conv2d(**arguments)
 
 
-def test_x_and_w_are_needed(data: Data) -> None:
+def test_x_and_weights_are_needed(data: Data) -> None:
     with pytest.raises(dnn.InvalidArguments, match=r"^x has dtype object"):
         ops.conv2d(None, data.weights)
-    with pytest.raises(dnn.InvalidArguments, match=r"^w has dtype object"):
+    with pytest.raises(dnn.InvalidArguments, match=r"^weights has dtype object"):
         ops.conv2d(data.src, None)
 
 

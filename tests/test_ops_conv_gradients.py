@@ -78,11 +78,11 @@ Y, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
         (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8.0)), "dims must be 4 integers"),  # type: ignore[arg-type]
         (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8), groups=0), "groups must be an integer of at least 1"),
         (lambda: ops.conv_input_gradient(Y[0, 0], W, (1, 4, 8, 8)), "dy has dims .*, 3 to 5 are needed"),
-        (lambda: ops.conv_input_gradient(Y, W[0], (1, 4, 8, 8)), "w has dims"),
+        (lambda: ops.conv_input_gradient(Y, W[0], (1, 4, 8, 8)), "weights has dims"),
         (lambda: ops.conv_input_gradient(Y, W, (1, 4, 8, 8), out=Y), "out has dims"),
         (lambda: ops.conv_transpose_input_gradient(Y[..., :2], W), "dy's width is 2, a single pixel of x makes 3"),
         (lambda: ops.conv_transpose_input_gradient(Y[:, :, :0], W), "dy's height is 0, a single pixel of x makes 3"),
-        (lambda: ops.conv_transpose_input_gradient(Y, W[0]), "w has dims"),
+        (lambda: ops.conv_transpose_input_gradient(Y, W[0]), "weights has dims"),
         (lambda: ops.conv_weight_gradient(Y, Y, (3, 3, 3)), "kernel must be one or two integers of at least 1"),
         (lambda: ops.conv_weight_gradient(Y[0], Y, 3), "x has dims .*: both must have 4"),
         (lambda: ops.conv_weight_gradient(Y, Y, 3), "seen from its forward pass: dst's height is 6"),

@@ -113,7 +113,7 @@ X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
         (lambda: ops.conv2d(X, W, groups=4), "weights has 16 input channels in 4 groups, src has 8"),
         (lambda: ops.conv2d(X, W, groups=0), "groups must be an integer of at least 1, below .*, not 0"),
         (lambda: ops.conv2d(X, W, groups=2.0), "groups must be an integer"),  # type: ignore[arg-type]
-        (lambda: ops.conv2d(X, ops.pack_conv_weights(W, groups=2)), "groups is 1, w was packed for 2"),
+        (lambda: ops.conv2d(X, ops.pack_conv_weights(W, groups=2)), "groups is 1, weights are packed for 2"),
         (lambda: ops.conv1d(X, W), "x has 4 dims, 3 are needed"),
         (lambda: ops.conv3d(X[0], W[0]), "x has 3 dims, 5 are needed"),
         (lambda: ops.conv1d(X[0], W[0], padding=(1, 2, 3)), "padding must be one or two integers"),
@@ -122,7 +122,7 @@ X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
         (lambda: ops.conv_transpose2d(X, W, output_padding=-1), "output_padding must be .* at least 0"),
         (lambda: ops.conv_transpose2d(X, W, padding=9), "padding leaves nothing"),
         (lambda: ops.conv_transpose2d(X, W[:4]), "weights has 4 input channels, src has 8"),
-        (lambda: ops.pack_conv_weights(W[0, 0]), "w has dims"),
+        (lambda: ops.pack_conv_weights(W[0, 0]), "weights has dims"),
         (lambda: ops.pack_conv_weights(W, dims=(1, 8, 6), groups=2), "dims must be four"),
     ],
 )

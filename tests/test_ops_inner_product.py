@@ -69,12 +69,12 @@ def test_quantized_to_bytes() -> None:
     out = np.zeros((9, 17), np.uint8)
     for point in (77, 3):
         channels = (2.0 ** RANDOM.integers(-9, -5, 17)).astype(np.float32)
-        scales = {"x": 0.5, "w": channels, "out": 0.25}
+        scales = {"x": 0.5, "weights": channels, "out": 0.25}
         assert dnn.ops.inner_product(x, w, b, scales=scales, zero_points={"x": point, "out": 128}, out=out) is out
         exact = (0.5 * channels * product(x.astype(np.int64) - point, w) + b) / 0.25 + 128
         doubt = np.abs(exact - np.rint(exact)) > 0.499  # f32 may round these either way
         assert (np.abs(out - np.clip(np.rint(exact), 0, 255)) <= doubt).all()
-    floating = dnn.ops.inner_product(x, w, scales={"w": channels})
+    floating = dnn.ops.inner_product(x, w, scales={"weights": channels})
     assert floating.dtype == np.float32
     np.testing.assert_array_equal(floating, channels * product(x, w))
 
@@ -112,25 +112,28 @@ X, W = integers(np.uint8, 4, 8), integers(np.int8, 3, 8)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scales": {"a": 1.0}}, "scales has 'a', it must be one of x, w, out"),
-        ({"scales": {"w": [1.0, 2.0]}}, r"scales\['w'\] has 2 elements, it must have 1, or 3 for the output channels"),
+        ({"scales": {"a": 1.0}}, "scales has 'a', it must be one of x, weights, out"),
+        (
+            {"scales": {"weights": [1.0, 2.0]}},
+            r"scales\['weights'\] has 2 elements, it must have 1, or 3 for the output channels",
+        ),
         ({"scales": {"x": [1.0, 2.0]}}, r"scales\['x'\] has 2 elements, it must have 1"),
         ({"zero_points": {"x": 0.5}}, r"zero_points\['x'\] must be whole numbers"),
-        ({"zero_points": [1]}, "zero_points must map x, w or out to numbers"),
+        ({"zero_points": [1]}, "zero_points must map x, weights or out to numbers"),
         ({"dtype": np.float64}, "dtype must be one of f32"),
         ({"dtype": dnn.s8, "out": np.zeros((4, 3), np.uint8)}, "out is of u8, but dtype is s8"),
         ({"out": np.zeros((3, 4), np.int32)}, r"out has dims \(3, 4\), the result has \(4, 3\)"),
         ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),
         ({"bias": np.zeros(4, np.float32)}, r"bias has dims \(4,\), it must be \(3,\)"),
-        ({"w": np.zeros((3, 8, 1), np.int8)}, r"w has dims \(3, 8, 1\), x \(4, 8\)"),
-        ({"w": np.zeros((3, 7), np.int8)}, "all but the first must be equal"),
+        ({"weights": np.zeros((3, 8, 1), np.int8)}, r"weights has dims \(3, 8, 1\), x \(4, 8\)"),
+        ({"weights": np.zeros((3, 7), np.int8)}, "all but the first must be equal"),
         ({"x": np.zeros(8, np.uint8)}, "x has 1 dim, it must have 2 to 5"),
         ({"fpmath_mode": "f33"}, "fpmath_mode"),
     ],
 )
 def test_bad_input(options: Mapping[str, Any], message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
-        dnn.ops.inner_product(**{"x": X, "w": W, **options})
+        dnn.ops.inner_product(**{"x": X, "weights": W, **options})
 
 
 def test_unsigned_weights_are_exact() -> None:

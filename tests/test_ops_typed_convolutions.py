@@ -92,12 +92,12 @@ def test_quantized_to_bytes() -> None:
         out = integers(np.uint8, 1, 16, 6, 6)
         exact = 0.5 * sums(x.astype(np.int64) - 77, w.astype(np.int64), padding=1, groups=groups)
         exact = (channels.reshape(-1, 1, 1) * exact + b.reshape(-1, 1, 1) + out.astype(np.int64)) / 0.25 + 128
-        scales, points = {"x": 0.5, "w": channels, "out": 0.25}, {"x": 77, "out": 128}
+        scales, points = {"x": 0.5, "weights": channels, "out": 0.25}, {"x": 77, "out": 128}
         options: dict[str, Any] = {"scales": scales, "zero_points": points, "post_ops": [dnn.Sum()], "out": out}
         assert dnn.ops.conv2d(x, w, b, padding=1, groups=groups, **options) is out
         doubt = np.abs(exact - np.rint(exact)) > 0.499  # f32 may round these either way
         assert (np.abs(out - np.clip(np.rint(exact), 0, 255)) <= doubt).all()
-    floating = dnn.ops.conv2d(x, w, groups=groups, scales={"w": channels})
+    floating = dnn.ops.conv2d(x, w, groups=groups, scales={"weights": channels})
     assert floating.dtype == np.float32
     wanted = sums(x.astype(np.int64), w.astype(np.int64), groups=groups)
     np.testing.assert_array_equal(floating, channels.reshape(-1, 1, 1) * wanted)
@@ -173,12 +173,15 @@ X, W = integers(np.uint8, 1, 4, 6, 6), integers(np.int8, 8, 4, 3, 3)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scales": {"a": 1.0}}, "scales has 'a', it must be one of x, w, out"),
-        ({"scales": {"w": [1.0, 2.0]}}, r"scales\['w'\] has 2 elements, it must have 1, or 8 for the output channels"),
+        ({"scales": {"a": 1.0}}, "scales has 'a', it must be one of x, weights, out"),
+        (
+            {"scales": {"weights": [1.0, 2.0]}},
+            r"scales\['weights'\] has 2 elements, it must have 1, or 8 for the output channels",
+        ),
         ({"scales": {"x": "y"}}, r"scales\['x'\] must be numbers"),
         ({"zero_points": {"x": 0.5}}, r"zero_points\['x'\] must be whole numbers"),
-        ({"zero_points": {"w": [1] * 8}}, r"zero_points\['w'\] has 8 elements, it must have 1"),
-        ({"zero_points": [1]}, "zero_points must map x, w or out to numbers"),
+        ({"zero_points": {"weights": [1] * 8}}, r"zero_points\['weights'\] has 8 elements, it must have 1"),
+        ({"zero_points": [1]}, "zero_points must map x, weights or out to numbers"),
         ({"dtype": np.float64}, "dtype must be one of f32"),
         ({"out": np.zeros((1, 8, 4, 5), np.uint8)}, r"out has dims \(1, 8, 4, 5\), the result has \(1, 8, 4, 4\)"),
         ({"out": [1]}, "out must be an array of numpy"),

@@ -86,7 +86,7 @@ def test_refusals(call: Any, says: str) -> None:
         (lambda: ops.binary(X, X, "add"), "^b is the text 'add', where an array is wanted: the algorithm comes first$"),
         (lambda: ops.binary(X, 2, "add"), "^b is the text 'add', .*: the algorithm comes first$"),
         (lambda: ops.matmul(X, "relu"), "^b is the text 'relu', where an array is wanted$"),
-        (lambda: ops.conv2d(X, "same"), "^w is the text 'same', where an array is wanted$"),
+        (lambda: ops.conv2d(X, "same"), "^weights is the text 'same', where an array is wanted$"),
         (lambda: ops.softmax(np.array(["a", "b"])), "^x has dtype <U1, convert it to float32$"),
     ],
 )
@@ -100,11 +100,14 @@ def test_older_names_of_arguments() -> None:
     assert np.array_equal(ops.conv2d(X, W, b=bias), ops.conv2d(X, W, bias))  # type: ignore[call-arg]
     found = ops.conv_input_gradient(dy, w=W, image=X.shape)  # type: ignore[call-arg]
     assert np.array_equal(found, ops.conv_input_gradient(dy, W, dims=X.shape))
+    assert np.array_equal(ops.conv2d(X, W, scales={"w": 2}), ops.conv2d(X, W, scales={"weights": 2}))
 
 
 def test_an_argument_has_one_name() -> None:
     with pytest.raises(dnn.InvalidArguments, match="b is the older name of bias: leave it out"):
         ops.conv2d(X, W, bias=None, b=np.zeros(16, np.float32))  # type: ignore[call-arg]
+    with pytest.raises(dnn.InvalidArguments, match="w is the older name of weights: leave it out"):
+        ops.conv2d(X, W, scales={"w": 2, "weights": 2})
     with pytest.raises(TypeError, match="image"):
         ops.matmul(X, X, image=(1, 2))  # type: ignore[call-arg]
     a, b = np.ones((2, 3), np.float32), np.ones((3, 2), np.float32)

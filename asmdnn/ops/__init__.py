@@ -11,8 +11,9 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.errors import InvalidArguments, no_attribute
+from asmdnn.errors import no_attribute
 from asmdnn.forking import importing
+from asmdnn.ops.older_names import older_of, with_new_names
 
 if TYPE_CHECKING:
     from asmdnn.ops.adaptive_gradients import adaptive_avg_pool_gradient as adaptive_avg_pool_gradient
@@ -143,7 +144,6 @@ MODULES = {
     "sum": ("weighted_sum",),
 }  # fmt: skip
 KINDS = f"{__name__}.kinds"
-RENAMED = {"b": "bias", "image": "dims"}  # what arguments were called before
 PLACES = {name: module for module, names in MODULES.items() for name in names}
 
 __all__ = sorted(PLACES)
@@ -161,7 +161,7 @@ def __getattr__(name: str) -> Any:
 def of_callers_kind(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function; for other arrays than numpy's by way of `kinds`, which gives back what came."""
     array, names = sys.modules["numpy"].ndarray, signature(function).parameters
-    older = {old: new for old, new in RENAMED.items() if new in names and old not in names}
+    older = older_of(names)
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -174,13 +174,6 @@ def of_callers_kind(function: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__module__ = __name__  # where it is found, for pickle
     return call
-
-
-def with_new_names(options: dict[str, Any], older: dict[str, str]) -> dict[str, Any]:
-    """Raises InvalidArguments where an argument is given by both of its names."""
-    if twice := next((old for old, new in older.items() if {old, new} <= options.keys()), ""):
-        raise InvalidArguments(f"{twice} is the older name of {older[twice]}: leave it out")
-    return {older.get(name, name): value for name, value in options.items()}
 
 
 def __dir__() -> list[str]:

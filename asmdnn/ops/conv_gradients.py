@@ -28,7 +28,7 @@ MOST_AXES = 3
 
 def conv_input_gradient(
     dy: Any,
-    w: Any,
+    weights: Any,
     dims: Sequence[int],
     *,
     stride: int | Sequence[int] = 1,
@@ -41,11 +41,11 @@ def conv_input_gradient(
 ) -> AnyArray:
     """The gradient of x of conv1d, conv2d or conv3d (the rank says which), for the gradient dy of their result.
 
-    w and the window as they were in the forward pass; dims: those of x, (n, c, h, w) and so on.  algorithm: as in
-    conv2d.  dy, w: f32, bf16 or f16; the result has dy's type, or that of out: anything that exports memory of x's
-    dims.  Raises InvalidArguments, Unimplemented.
+    weights and the window as they were in the forward pass; dims: those of x, (n, c, h, w) and so on.  algorithm: as in
+    conv2d.  dy, weights: f32, bf16 or f16; the result has dy's type, or that of out: anything that exports memory of
+    x's dims.  Raises InvalidArguments, Unimplemented.
     """
-    dst, weights = floats("dy", dy), allocated(np.ascontiguousarray, floats("w", w))
+    dst, weights = floats("dy", dy), allocated(np.ascontiguousarray, floats("weights", weights))
     kind = function_of("conv", dst)
     window = ConvWindow(stride, padding, dilation, groups, 0, algorithm)
     key = (kind.name, "input", window.plain(kind))
@@ -58,13 +58,13 @@ def conv_input_gradient(
         fields = {**window_of(kind, window), "algorithm": algorithm}
         return ConvolutionBackwardData(descs["diff_src"], plain, descs["diff_dst"], **fields)
 
-    inputs = {"diff_dst": ("dy", dst), "weights": ("w", weights)}
+    inputs = {"diff_dst": ("dy", dst), "weights": ("weights", weights)}
     return gradient(key, inputs, ("diff_src", dims), describe, out, engine)
 
 
 def conv_transpose_input_gradient(
     dy: Any,
-    w: Any,
+    weights: Any,
     *,
     stride: int | Sequence[int] = 1,
     padding: int | Sequence[int] = 0,
@@ -75,10 +75,10 @@ def conv_transpose_input_gradient(
 ) -> AnyArray:
     """The gradient of x of conv_transpose1d, 2d or 3d for the gradient dy of their result: a convolution of dy.
 
-    w and the window as they were in the forward pass, but output_padding, which follows from the dims of dy.  Raises
-    InvalidArguments, Unimplemented.
+    weights and the window as they were in the forward pass, but output_padding, which follows from the dims of dy.
+    Raises InvalidArguments, Unimplemented.
     """
-    dst, weights = floats("dy", dy), allocated(np.ascontiguousarray, floats("w", w))
+    dst, weights = floats("dy", dy), allocated(np.ascontiguousarray, floats("weights", weights))
     kind = function_of("conv_transpose", dst)
     window = ConvWindow(stride, padding, dilation, groups)
     key, plain = (kind.name, "input", window.plain(kind)), plain_weights(kind, weights.shape, groups, kind_of(weights))
@@ -87,7 +87,7 @@ def conv_transpose_input_gradient(
     def describe(descs: Descs) -> BackwardData:
         return DeconvolutionBackwardData(descs["diff_src"], plain, descs["diff_dst"], **fields)
 
-    inputs = {"diff_dst": ("dy", dst), "weights": ("w", weights)}
+    inputs = {"diff_dst": ("dy", dst), "weights": ("weights", weights)}
     dims = (len(dst), len(weights), *sizes)
     return gradient(key, inputs, ("diff_src", dims), describe, out, engine)
 
@@ -103,10 +103,10 @@ def conv_weight_gradient(
     groups: int = 1,
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """(dw, db): the gradients of w and b of conv1d, conv2d or conv3d, for the gradient dy of their result.
+    """(dw, db): the gradients of weights and bias of conv1d, conv2d or conv3d, for the gradient dy of their result.
 
-    x and the window as they were in the forward pass; kernel: one integer or (height, width) of w.  dw is dense, (o,
-    c / groups, kh, kw); db is (o,), the sums of dy.  Raises InvalidArguments, Unimplemented.
+    x and the window as they were in the forward pass; kernel: one integer or (height, width) of weights.  dw is dense,
+    (o, c / groups, kh, kw); db is (o,), the sums of dy.  Raises InvalidArguments, Unimplemented.
     """
     return weight_gradient("conv", x, dy, kernel, ConvWindow(stride, padding, dilation, groups), engine)
 
@@ -122,7 +122,7 @@ def conv_transpose_weight_gradient(
     groups: int = 1,
     engine: Engine | None = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """(dw, db) of conv_transpose1d, 2d or 3d: dw is dense, (c, o / groups, kh, kw), as w is there.
+    """(dw, db) of conv_transpose1d, 2d or 3d: dw is dense, (c, o / groups, kh, kw), as weights are there.
 
     All else is as in conv_weight_gradient; output_padding follows from the dims of x and dy.
     """

@@ -17,7 +17,7 @@ from asmdnn.types import ConvolutionAlgorithm, FpMathMode
 
 
 def pack_conv_weights(
-    w: Any,
+    weights: Any,
     dims: Sequence[int] | None = None,
     *,
     stride: int | Sequence[int] = 1,
@@ -38,11 +38,11 @@ def pack_conv_weights(
     Raises InvalidArguments.
     """
     window = ConvWindow(stride, padding, dilation, groups, algorithm=algorithm)
-    return packed(w, dims, window, False, Attr(fpmath_mode=fpmath_mode), engine)
+    return packed(weights, dims, window, False, Attr(fpmath_mode=fpmath_mode), engine)
 
 
 def pack_conv_transpose_weights(
-    w: Any,
+    weights: Any,
     dims: Sequence[int] | None = None,
     *,
     stride: int | Sequence[int] = 1,
@@ -54,21 +54,21 @@ def pack_conv_transpose_weights(
 ) -> Memory:
     """The same of weights (c, o / groups, ...), for conv_transpose1d, 2d and 3d."""
     window = ConvWindow(stride, padding, dilation, groups)
-    return packed(w, dims, window, True, Attr(fpmath_mode=fpmath_mode), engine)
+    return packed(weights, dims, window, True, Attr(fpmath_mode=fpmath_mode), engine)
 
 
 def packed(
-    w: Any, dims: Sequence[int] | None, window: ConvWindow, transposed: bool, attr: Attr, engine: Engine | None
+    weights: Any, dims: Sequence[int] | None, window: ConvWindow, transposed: bool, attr: Attr, engine: Engine | None
 ) -> Memory:
     """Weights of any type for a convolution with this attribute, or its adjoint."""
-    if is_typed(w):
-        axes = min(max(np.ndim(w) - 2, 1), 3) if not isinstance(w, Memory) else w.desc.ndims - 2
-        return packed_typed(ConvFunction("pack", axes, transposed), w, dims, window, engine)
-    plain = w if type(w) is np.ndarray and w.dtype is F32 else as_f32("w", w)
+    if is_typed(weights):
+        axes = weights.desc.ndims - 2 if isinstance(weights, Memory) else min(max(np.ndim(weights) - 2, 1), 3)
+        return packed_typed(ConvFunction("pack", axes, transposed), weights, dims, window, engine)
+    plain = weights if type(weights) is np.ndarray and weights.dtype is F32 else as_f32("weights", weights)
     kind = ConvFunction(
         "pack_conv_transpose" if transposed else "pack_conv", min(max(plain.ndim - 2, 1), 3), transposed
     )
     dims = image_dims(dims, kind.axes + 2)
     key = (kind, plain.shape, plain.strides, dims, window.plain(kind), attr, engine_key(engine))
-    weights = plain_weights(kind, plain.shape, window.groups)
-    return pack("w", plain, key, lambda: packing_desc(kind, weights, dims, window, (attr, engine)), engine, weights)
+    desc = plain_weights(kind, plain.shape, window.groups)
+    return pack("weights", plain, key, lambda: packing_desc(kind, desc, dims, window, (attr, engine)), engine, desc)

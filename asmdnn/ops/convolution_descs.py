@@ -86,12 +86,12 @@ def any_format(desc: MemoryDesc | None) -> MemoryDesc:
 def plain_weights(kind: ConvFunction, shape: tuple[int, ...], groups: int, dtype: DataType = f32) -> MemoryDesc:
     """Dense weights as a primitive describes them: (o, c / groups, ...), of an adjoint (c, o / groups, ...)."""
     if len(shape) != kind.axes + 2:
-        raise InvalidArguments(f"w has dims {shape}, {kind.axes + 2} are needed")
+        raise InvalidArguments(f"weights has dims {shape}, {kind.axes + 2} are needed")
     if not all(shape):
-        raise InvalidArguments(f"w has an empty dim, every one must be at least 1: {shape}")
+        raise InvalidArguments(f"weights has an empty dim, every one must be at least 1: {shape}")
     first, second, *window = shape
     if first % groups:
-        raise InvalidArguments(f"w has dims {shape}: the first must be a multiple of groups, {groups}")
+        raise InvalidArguments(f"weights has dims {shape}: the first must be a multiple of groups, {groups}")
     dims, letters = (groups, first // groups, second, *window), "abcdef"[: kind.axes + 3]
     if kind.transposed:
         dims, letters = (groups, second, first // groups, *window), "acb" + letters[3:]
@@ -107,9 +107,9 @@ def description(
     image = src.dims
     axes, groups = kind.axes, weights.dims[0] if weights.ndims == kind.axes + 3 else 1
     if len(image) != axes + 2 or weights.ndims not in (axes + 2, axes + 3):
-        raise InvalidArguments(f"x has dims {image}, w {weights.dims}: both must have {axes + 2}")
+        raise InvalidArguments(f"x has dims {image}, weights {weights.dims}: both must have {axes + 2}")
     if groups != window.groups:
-        raise InvalidArguments(f"groups is {window.groups}, w was packed for {groups}")
+        raise InvalidArguments(f"groups is {window.groups}, weights are packed for {groups}")
     strides, dilations = (
         per_axis(name, value, axes, 1) for name, value in (("stride", window.stride), ("dilation", window.dilation))
     )

@@ -27,15 +27,15 @@ from asmdnn.types import f32
 def convolve(
     kind: ConvFunction, inputs: tuple[Any, Any, Any], window: ConvWindow, out: Any, request: ProductRequest
 ) -> AnyArray:
-    """The call for x, w and b, looked up by all that it depends on."""
-    (x, w, b), engine = inputs, request.engine
+    """The call for x, weights and bias, looked up by all that it depends on."""
+    (x, weights, b), engine = inputs, request.engine
     if window.data_format is not None and is_last(window.data_format, kind.axes):
         return convolve_last(kind, inputs, window._replace(data_format=None), out, request)
-    if not is_plain(request.dtype, request.scales, request.zero_points) or needs_types(x, w, b, out):
+    if not is_plain(request.dtype, request.scales, request.zero_points) or needs_types(x, weights, b, out):
         return typed_convolution(kind, inputs, window, out, request)
     image = x if type(x) is np.ndarray and x.dtype is F32 else as_f32("x", x)
-    weights, second = packed_or_plain("w", w)
-    arrays: list[AnyArray] = [image, weights]
+    plain, second = packed_or_plain("weights", weights)
+    arrays: list[AnyArray] = [image, plain]
     third = None
     if b is not None:
         bias = b if type(b) is np.ndarray and b.dtype is F32 else as_f32("bias", b)
@@ -51,8 +51,9 @@ def convolve(
     key = (kind.name, image.shape, image.strides, second, third, where, numbers, asked)
     call = kept_call(key)
     if call is None:
-        labels = ("x", "w", "bias")[: len(arrays)]
-        given = ConvArrays(kind, dict(zip(labels, arrays, strict=True)), w.desc if type(w) is Memory else None, window)
+        labels = ("x", "weights", "bias")[: len(arrays)]
+        packed = weights.desc if type(weights) is Memory else None
+        given = ConvArrays(kind, dict(zip(labels, arrays, strict=True)), packed, window)
         call = calls.put(key, prepare(given, target, attr_of(chain, request.modes), engine))
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
@@ -64,16 +65,16 @@ def convolve_last(
     kind: ConvFunction, inputs: tuple[Any, Any, Any], window: ConvWindow, out: Any, request: ProductRequest
 ) -> AnyArray:
     """`convolve` of an image with channels last, into a result with channels last: on views with channels second."""
-    x, w, b = inputs
+    x, weights, b = inputs
     image = typed("x", x)
     if image.ndim != kind.axes + 2:
         raise InvalidArguments(f"x has {counted(image.ndim, 'dim')}, {kind.axes + 2} are needed")
     image, numbers = channels_second(image), window.plain(kind)
-    weights = w.desc if type(w) is Memory else plain_weights(kind, np.shape(w), window.groups)
-    dims = result_dims(kind, image.shape, weights.dims, ConvWindow(*numbers))
-    given = [image, *[w] * isinstance(w, np.ndarray)]
+    desc = weights.desc if type(weights) is Memory else plain_weights(kind, np.shape(weights), window.groups)
+    dims = result_dims(kind, image.shape, desc.dims, ConvWindow(*numbers))
+    given = [image, *[weights] * isinstance(weights, np.ndarray)]
     _, dtype = request.result(kind_of(image), given)
-    made, _ = into_last(lambda view: convolve(kind, (image, w, b), window, view, request), dims, dtype, out)
+    made, _ = into_last(lambda view: convolve(kind, (image, weights, b), window, view, request), dims, dtype, out)
     return made  # type: ignore[no-any-return]
 
 
@@ -99,8 +100,9 @@ def prepare(given: ConvArrays, out: Array | None, attr: Attr, engine: Engine | N
     """The call for arrays of these shapes and strides.  Raises InvalidArguments, Unimplemented."""
     kind, arrays, packed, window = given.kind, given.arrays, given.packed, given.window
     for name, array in arrays.items():
-        check_array(name, array, 1 if name == "bias" else kind.axes + 2, is_packed=name == "w" and packed is not None)
-    plain = None if packed else plain_weights(kind, arrays["w"].shape, window.groups)
+        is_packed = name == "weights" and packed is not None
+        check_array(name, array, 1 if name == "bias" else kind.axes + 2, is_packed)
+    plain = None if packed else plain_weights(kind, arrays["weights"].shape, window.groups)
     # Winograd's transform of the weights costs more than packing them: where it is with every call, the plan weighs it.
     wanted = packed or (any_format(plain) if window.algorithm == "direct" else plain)
     bias = MemoryDesc(arrays["bias"].shape, f32, "a") if "bias" in arrays else None

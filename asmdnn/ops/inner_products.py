@@ -18,13 +18,13 @@ from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.inner_product.inner_product import MOST_DIMS, InnerProductForward
 from asmdnn.types import AccumulationMode, FpMathMode
 
-TENSORS = {"x": "src", "w": "weights", "out": "dst"}  # and what the primitive calls them
+TENSORS = {"x": "src", "weights": "weights", "out": "dst"}  # and what the primitive calls them
 CHANNELS = 1  # the mask of weights' output channels
 
 
 def inner_product(
     x: Any,
-    w: Any,
+    weights: Any,
     bias: Any = None,
     *,
     post_ops: Sequence[AnyPostOp | str] = (),
@@ -36,25 +36,25 @@ def inner_product(
     out: Any = None,
     engine: Engine | None = None,
 ) -> AnyArray:
-    """A fully connected layer: out[n, o] = bias[o] + the sum over c and positions of x[n, c, ..] * w[o, c, ..].
+    """A fully connected layer: out[n, o] = bias[o] + the sum over c and positions of x[n, c, ..] * weights[o, c, ..].
 
-    x: (n, c) with up to three spatial dims; w: (o, c) with the same ones, or a Memory in any format of the primitive's;
-    bias: (o,) or None.  Arrays may have any strides that are not negative; others are copied.  post_ops run in order on
-    the result; `Sum` adds what `out` held.  Returns a new array (n, o), or `out`: anything that exports memory of these
-    dims, strided too.
-    Types are those of `matmul`, and so are the modes; scales and zero points are of "x", "w" and "out", those of w for
-    each of o, or one.  The result has `dtype`; without it x's type, but s32 of integers, f32 with scales.
+    x: (n, c) with up to three spatial dims; weights: (o, c) with the same ones, or a Memory in any format of the
+    primitive's; bias: (o,) or None.  Arrays may have any strides that are not negative; others are copied.  post_ops
+    run in order on the result; `Sum` adds what `out` held.  Returns a new array (n, o), or `out`: anything that exports
+    memory of these dims, strided too.
+    Types are those of `matmul`, and so are the modes; scales and zero points are of "x", "weights" and "out", those of
+    weights for each of o, or one.  The result has `dtype`; without it x's type, but s32 of integers, f32 with scales.
     Raises InvalidArguments for what does not fit, Unimplemented for types that the level does not multiply.
     """
-    weights_desc = w.desc if type(w) is Memory else None
-    arrays = {"src": typed("x", x), "weights": typed("w", w) if weights_desc is None else w.array}
+    packed = weights.desc if type(weights) is Memory else None
+    arrays = {"src": typed("x", x), "weights": typed("weights", weights) if packed is None else weights.array}
     if bias is not None:
         arrays["bias"] = typed("bias", bias)
-    channels = check_dims(arrays["src"].shape, arrays["weights"].shape if weights_desc is None else weights_desc.dims)
+    channels = check_dims(arrays["src"].shape, arrays["weights"].shape if packed is None else packed.dims)
     numbers = NONE if scales is zero_points is NOTHING else numbers_of(scales, zero_points, channels)
     modes = fpmath_mode, accumulation_mode
     request = ProductRequest(chain_of(post_ops), dtype, scales, zero_points, engine, modes)
-    return compute(arrays, weights_desc, out, numbers, request)
+    return compute(arrays, packed, out, numbers, request)
 
 
 class Quantities(NamedTuple):
@@ -75,7 +75,7 @@ NONE = Quantities(NOTHING, NOTHING, NOTHING)
 
 def numbers_of(scales: Mapping[str, Any], zero_points: Mapping[str, Any], channels: int) -> Quantities:
     """Those of a call.  Raises InvalidArguments."""
-    arguments = Arguments(TENSORS, "w", "output channels", channels, CHANNELS)
+    arguments = Arguments(TENSORS, "weights", "output channels", channels, CHANNELS)
     factors, points = arguments.vectors("scales", scales), arguments.vectors("zero_points", zero_points)
     arrays = {f"{TENSORS[x]}_scales": values for x, values in factors.items()}
     arrays |= {f"{TENSORS[x]}_zero_points": values for x, values in points.items()}
@@ -83,13 +83,13 @@ def numbers_of(scales: Mapping[str, Any], zero_points: Mapping[str, Any], channe
     return Quantities(masks, {TENSORS[x]: 0 for x in points}, arrays)
 
 
-def check_dims(x: tuple[int, ...], w: tuple[int, ...]) -> int:
-    """The output channels.  Raises InvalidArguments unless w is for such an x."""
+def check_dims(x: tuple[int, ...], weights: tuple[int, ...]) -> int:
+    """The output channels.  Raises InvalidArguments unless weights are for such an x."""
     if not 2 <= len(x) <= MOST_DIMS:
         raise InvalidArguments(f"x has {counted(len(x), 'dim')}, it must have 2 to {MOST_DIMS}")
-    if len(w) != len(x) or w[1:] != x[1:]:
-        raise InvalidArguments(f"w has dims {w}, x {x}: all but the first must be equal")
-    return w[0]
+    if len(weights) != len(x) or weights[1:] != x[1:]:
+        raise InvalidArguments(f"weights has dims {weights}, x {x}: all but the first must be equal")
+    return weights[0]
 
 
 def compute(
@@ -128,7 +128,7 @@ def prepare(
     request: ProductRequest,
 ) -> ArrayCall:
     """The call for arrays of these shapes, strides and types.  Raises InvalidArguments, Unimplemented."""
-    labels = {"src": "x", "weights": "w", "bias": "bias"}
+    labels = {"src": "x", "weights": "weights", "bias": "bias"}
     layouts = {name: layout_of(labels[name], x) for name, x in arrays.items() if packed is None or name != "weights"}
     if packed is not None:
         layouts["weights"] = packed, False
@@ -145,7 +145,9 @@ def prepare(
     if dst.dims != dims:
         raise InvalidArguments(f"out has dims {dst.dims}, the result has {dims}")
     if "bias" in descs and descs["bias"].dims != dims[1:]:
-        raise InvalidArguments(f"bias has dims {descs['bias'].dims}, it must be ({dims[1]},), one for each of w's rows")
+        raise InvalidArguments(
+            f"bias has dims {descs['bias'].dims}, it must be ({dims[1]},), one for each row of weights"
+        )
     desc = InnerProductForward(descs["src"], descs["weights"], dst, descs.get("bias"))
     primitive = Primitive(primitive_desc(desc, attr, request.engine))
     data = attr.data()

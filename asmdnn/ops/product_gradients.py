@@ -17,24 +17,26 @@ from asmdnn.types import f32
 LEAST_DIMS = 2
 
 
-def inner_product_input_gradient(dy: Any, w: Any, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
-    """The gradient of x of inner_product(x, w, b), for the gradient dy of its result: sums over o of dy[n, o] * w[o].
+def inner_product_input_gradient(dy: Any, weights: Any, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
+    """The gradient of x of inner_product(x, weights, bias), for the gradient dy of its result: sums over o of
+    dy[n, o] * weights[o].
 
-    dy: (n, o); w: (o, c) with up to three spatial dims, which the result has, too: (n, c, ..).  Of f32, bf16 or f16;
-    the result has dy's type.  Raises InvalidArguments, Unimplemented.
+    dy: (n, o); weights: (o, c) with up to three spatial dims, which the result has, too: (n, c, ..).  Of f32, bf16 or
+    f16; the result has dy's type.  Raises InvalidArguments, Unimplemented.
     """
-    dst, weights = matrices(("dy", dy), ("w", w))
+    dst, weights = matrices(("dy", dy), ("weights", weights))
     dims = (dst.shape[0], *weights.shape[1:])
 
     def describe(descs: Descs) -> InnerProductBackwardData:
         return InnerProductBackwardData(descs["diff_src"], descs["weights"], descs["diff_dst"])
 
-    inputs = {"weights": ("w", weights), "diff_dst": ("dy", dst)}
+    inputs = {"weights": ("weights", weights), "diff_dst": ("dy", dst)}
     return gradient(("inner product",), inputs, ("diff_src", dims), describe, out, engine)
 
 
 def inner_product_weight_gradient(x: Any, dy: Any, *, engine: Engine | None = None) -> tuple[AnyArray, AnyArray]:
-    """(dw, db): the gradients of w and b of inner_product(x, w, b), for the gradient dy of its result.
+    """(dw, db): the gradients of weights and bias of inner_product(x, weights, bias), for the gradient dy of
+    its result.
 
     x: (n, c) with up to three spatial dims; dy: (n, o); dw: (o, c, ..); db: (o,).  Of f32, bf16 or f16; results have
     dy's type.  Raises InvalidArguments, Unimplemented.

@@ -10,6 +10,7 @@ from asmdnn.errors import InvalidArguments, Unimplemented, counted, resembling, 
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, chain_of
+from asmdnn.ops.older_names import older_of, with_new_names
 from asmdnn.ops.typed import INTEGERS, numpy_type, result_type
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import INTEGERS as WITH_ZERO_POINTS
@@ -37,12 +38,12 @@ def is_typed(x: Any) -> bool:
         return False
 
 
-def needs_types(x: Any, w: Any, *others: Any) -> bool:
+def needs_types(x: Any, weights: Any, *others: Any) -> bool:
     """Whether arrays are no matter of f32 alone, whose calls are kept; those with weights that an fpmath_mode packed
     are.  others: bias and destination, or None."""
-    if not is_typed(w):
+    if not is_typed(weights):
         return is_typed(x)
-    is_rounded = type(w) is Memory and bool(w.desc.inner_blocks) and w.desc.dtype in HALF_FLOATS
+    is_rounded = type(weights) is Memory and bool(weights.desc.inner_blocks) and weights.desc.dtype in HALF_FLOATS
     return not is_rounded or not all(is_f32(other) for other in (x, *others) if other is not None)
 
 
@@ -111,7 +112,8 @@ class Arguments:
             first, *between, last = self.tensors
             words = f"{', '.join((first, *between))} or {last}"
             raise InvalidArguments(f"{kind} must map {words} to numbers, such as {{{first!r}: 2}}, not {shown(given)}")
-        return {name: self.vector(kind, name, value) for name, value in given.items()}
+        named = with_new_names(given, older_of(self.tensors))
+        return {name: self.vector(kind, name, value) for name, value in named.items()}
 
     def vector(self, kind: str, name: str, value: Any) -> AnyArray:
         if name not in self.tensors:

@@ -18,19 +18,19 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.records import replace
 
-TENSORS = {"x": "src", "w": "weights", "out": "dst"}  # and what the primitive calls them
+TENSORS = {"x": "src", "weights": "weights", "out": "dst"}  # and what the primitive calls them
 
 
 def typed_convolution(
     kind: ConvFunction, inputs: tuple[Any, Any, Any], window: ConvWindow, out: Any, request: ProductRequest
 ) -> AnyArray:
     """The convolution of arrays of any types that a level multiplies.  Raises InvalidArguments, Unimplemented."""
-    x, w, b = inputs
+    x, given, b = inputs
     window.plain(kind)
     image = typed("x", x)
     if image.ndim != kind.axes + 2:
         raise InvalidArguments(f"x has {counted(image.ndim, 'dim')}, {kind.axes + 2} are needed")
-    memories = {"src": readable("x", image), "weights": weights_of(kind, w, window.groups)}
+    memories = {"src": readable("x", image), "weights": weights_of(kind, given, window.groups)}
     if b is not None:
         memories["bias"] = readable("bias", allocated(np.ascontiguousarray, typed("bias", b)))
     src, weights = memories["src"].desc, memories["weights"].desc
@@ -39,13 +39,12 @@ def typed_convolution(
     of_groups = weights.ndims > src.ndims  # scales are of groups and their channels
     channels = desc.dst.dims[1]
     others = {"x": (src.dims[1], "input channels", 0b10), "out": (channels, "output channels", 0b10)}
-    arguments = Arguments(TENSORS, "w", "output channels", channels, 0b11 if of_groups else 0b1, others=others)
+    arguments = Arguments(TENSORS, "weights", "output channels", channels, 0b11 if of_groups else 0b1, others=others)
     arguments.check(request)
     check_typed_output(out, request)
-    given = [image, *[w] * isinstance(w, np.ndarray)]
     result: AnyArray = out
     if out is None:
-        dtype, numpy = request.result(src.dtype, given)
+        dtype, numpy = request.result(src.dtype, [image, *[given] * isinstance(given, np.ndarray)])
         result = allocated(np.empty, desc.dst.dims, numpy)
     elif out.shape != desc.dst.dims:
         raise InvalidArguments(f"out has dims {out.shape}, the result has {desc.dst.dims}")
@@ -54,21 +53,21 @@ def typed_convolution(
     return result
 
 
-def weights_of(kind: ConvFunction, w: Any, groups: int) -> Memory:
+def weights_of(kind: ConvFunction, given: Any, groups: int) -> Memory:
     """As a primitive describes them: packed ones as they are."""
-    if isinstance(w, Memory) and w.desc.inner_blocks:
-        return w
-    dense = memory_at("w", allocated(np.ascontiguousarray, typed("w", w)))
+    if isinstance(given, Memory) and given.desc.inner_blocks:
+        return given
+    dense = memory_at("weights", allocated(np.ascontiguousarray, typed("weights", given)))
     return Memory(plain_weights(kind, dense.desc.dims, groups, dense.desc.dtype), dense.array)
 
 
 def packed_typed(
-    kind: ConvFunction, w: Any, dims: Sequence[int] | None, window: ConvWindow, engine: Engine | None
+    kind: ConvFunction, given: Any, dims: Sequence[int] | None, window: ConvWindow, engine: Engine | None
 ) -> Memory:
     """Weights of other types than f32 in the format that convolutions read fastest: of src of their own type, or, if
     they are s8, of u8 or s8."""
     window.plain(kind)
-    weights = weights_of(kind, w, window.groups)
+    weights = weights_of(kind, given, window.groups)
     dims, dtype = image_dims(dims, kind.axes + 2), weights.desc.dtype
     planned = NO_ATTR, engine
     target = packing_desc(kind, weights.desc, dims, window, planned, packed_source(dtype))

@@ -286,7 +286,7 @@ def test_arrays_without_elements() -> None:
     for points in ({"a": 3, "b": [1, 2, 3, 4]}, {"a": [1, 2, 3], "b": 1}):
         assert dnn.ops.matmul(x, w, zero_points=points).shape == (0, 4)
     images, kernels = np.zeros((0, 3, 4, 4), np.uint8), np.zeros((5, 3, 1, 1), np.uint8)
-    assert dnn.ops.conv2d(images, kernels, zero_points={"x": 3, "w": 1}).shape == (0, 5, 4, 4)
+    assert dnn.ops.conv2d(images, kernels, zero_points={"x": 3, "weights": 1}).shape == (0, 5, 4, 4)
 
 
 @pytest.mark.isa("avx2")

@@ -185,7 +185,7 @@ def test_zero_points_of_weights_and_u8_weights(level: str, points: dict[str, int
 @pytest.mark.isa("avx2")
 def test_arrays_of_unsigned_bytes() -> None:
     x, w = (RANDOM.integers(0, 256, dims).astype(np.uint8) for dims in ((3, 4, 2, 2), (5, 4, 2, 2)))
-    found = dnn.ops.inner_product(x, w, zero_points={"x": 100, "w": 3})
+    found = dnn.ops.inner_product(x, w, zero_points={"x": 100, "weights": 3})
     np.testing.assert_array_equal(found, (x.reshape(3, -1) - np.int64(100)) @ (w.reshape(5, -1) - np.int64(3)).T)
 
 
