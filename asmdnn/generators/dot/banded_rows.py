@@ -27,6 +27,7 @@ from asmdnn.generators.dot.row_words import (
 )
 from asmdnn.generators.dot.rows_code import RowsCode
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
+from asmdnn.isa.dot import dot_of
 from asmdnn.isa.elements import element_of
 from asmdnn.types import f32
 
@@ -45,6 +46,7 @@ class GroupedRowsCode(RowsCode):
 
     def __init__(self, spec: GroupedRows, asm: Assembler, parts: ExitStack) -> None:
         super().__init__(spec, asm, parts)
+        self.dot = dot_of(spec.types, spec.isa, self.v)
         self.shape, self.band = asm.gp.take("shape"), asm.gp.take("band")
         asm.MOV(self.shape, mem(asm.frame, WORD_BYTES * SHAPE))
         self.in_front, self.of_band = list(words_in_front(spec)), list(words_of_band(spec, Band(0, 0, 0)))
@@ -204,7 +206,7 @@ class GroupedRowsCode(RowsCode):
 
     def multiply_by(self, acc: Register, source: Register | Pointer, factor: Register) -> None:
         """acc += factor * source."""
-        self.v.fma(acc, factor, source)
+        self.dot.multiply(acc, factor, source)
 
     def multiply_row(
         self,

@@ -25,7 +25,7 @@ from asmdnn.generators.dot.dot_rows import DotRows
 from asmdnn.generators.dot.grouped_shape import HELD, MOST_HELD
 from asmdnn.generators.dot.row_words import words_of_rows
 from asmdnn.isa.assembler import Assembler, Pointer, Register
-from asmdnn.isa.dot import GROUP_BYTES, dot_of
+from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import HALF_BYTES, load_bytes, low_part
 from asmdnn.isa.vectors import VECTORS, lanes_of
@@ -85,7 +85,6 @@ class GroupedDotsCode(GroupedRowsCode):
 
     def __init__(self, spec: GroupedDotsSpec, asm: Assembler, parts: ExitStack) -> None:
         super().__init__(spec, asm, parts)
-        self.dot = dot_of(spec.types, spec.isa, self.v)
         self.order: list[Register] = self.v.registers.take("order", spec.own_registers)
 
     def start_part(self, part: int) -> None:
@@ -110,6 +109,7 @@ class GroupedDotsCode(GroupedRowsCode):
         self.asm.VPERMD(source, order, source)
 
     def multiply_by(self, acc: Register, source: Register | Pointer, factor: Register) -> None:
+        """The other way round: dots take src first, whose bytes may have no sign."""
         assert isinstance(source, Register)
         self.dot.multiply(acc, source, factor)
 

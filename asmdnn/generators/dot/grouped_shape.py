@@ -11,6 +11,7 @@ from asmdnn.generators.dot.row_numbers import RowNumbers
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
+from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of
 from asmdnn.records import dataclass, replace
@@ -110,6 +111,11 @@ class GroupedRows(RowNumbers):
     def own_registers(self) -> int:
         """That are taken all the time, beside a tail's."""
         return 0
+
+    @property
+    def types(self) -> Types:
+        """What is multiplied: src and weights become f32 as they are loaded."""
+        return F32
 
     @property
     def epilogue_types(self) -> EpilogueTypes:
