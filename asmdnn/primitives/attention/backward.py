@@ -1,23 +1,23 @@
-"""Backward attention: the plan in f32, or the one by tiles of AMX where rows are bf16."""
+"""Backward attention: a plan in f32, and one by tiles of AMX where rows are bf16."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
-from asmdnn.generators.dot.matmul_shape import TileKernel
 from asmdnn.isa.dot import F32
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refused
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.backward_schedule import OUTPUTS, BackwardPlan
 from asmdnn.primitives.attention.backward_tiles import TiledBackwardPlan
-from asmdnn.primitives.attention.schedule import is_tiled
+from asmdnn.primitives.attention.forward import paying_tiles
+from asmdnn.primitives.attention.schedule import NAME
 from asmdnn.primitives.attention.tensors import SUMS
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation
-from asmdnn.primitives.core.widening import cycles_beside_tiles, level_of_tiles, tiled_pairs
+from asmdnn.primitives.core.implementation import Answer, implementation
+from asmdnn.primitives.core.widening import tiles_of_pairs, types_for_tiles
 from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import FLOAT_NAMES
@@ -26,31 +26,34 @@ MULTIPLIED = ("query", "key", "value", "diff_dst")
 INPUTS = (*MULTIPLIED, "mask", SUMS)
 
 
-@implementation("attention", f32_level)
+def plans(desc: AttentionBackward, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """By tiles of AMX where the level has them, and by vectors."""
+    by_vectors, tiles = plan(desc, attr, engine), tiles_of_pairs(engine)
+    if tiles and isinstance(by_vectors, Plan) and by_vectors.phases:
+        try:
+            passed = passed_of(desc)
+            types = types_for_tiles({name: passed[name].dtype for name in MULTIPLIED})
+            yield paying_tiles(TiledBackwardPlan.whole(desc, passed, types, engine), by_vectors, types, engine)
+        except Refused as reason:
+            yield Refusal(f"{NAME}:{tiles}", str(reason))
+    yield by_vectors
+
+
+@implementation(NAME, f32_level)
 def plan(desc: AttentionBackward, attr: Attr, engine: Engine) -> Plan:
-    """Plan a backward attention.  Raises Refused."""
+    """Plan a backward attention in f32.  Raises Refused."""
     refuse_attr(attr, "a gradient")
-    asked = {name: getattr(desc, name) for name in (*INPUTS, *OUTPUTS) if getattr(desc, name) is not None}
-    passed = {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}
+    passed = passed_of(desc)
     for name in OUTPUTS:
         check_tensors(passed, name, FLOAT_NAMES)
-    implementation = f"attention:{f32_level(engine.isa)}"
     if 0 in (*desc.query.dims, *desc.value.dims):
         if any(passed[name].nelems() for name in OUTPUTS):
             raise Refused("query or value has no elements, of which there are no sums")
-        return Assembly(engine.tuning, engine.isa).plan(implementation, passed, OUTPUTS)
-    found = BackwardPlan.whole(desc, passed, F32, engine)
-    return by_tiles(desc, passed, found, engine) or found
+        return Assembly(engine.tuning, engine.isa).plan(f"{NAME}:{f32_level(engine.isa)}", passed, OUTPUTS)
+    return BackwardPlan.whole(desc, passed, F32, engine)
 
 
-def by_tiles(desc: AttentionBackward, passed: Mapping[str, MemoryDesc], other: Plan, engine: Engine) -> Plan | None:
-    """The plan whose products take tiles of AMX, where fewer cycles are expected than of another one."""
-    types = tiled_pairs((passed[name].dtype for name in MULTIPLIED), engine)
-    if types is None:
-        return None
-    try:
-        plan = TiledBackwardPlan.whole(desc, passed, types, engine)
-    except Refused:
-        return None  # such as blocks of a single row
-    pays = cycles_beside_tiles(plan, (TileKernel,), engine) < other.cycles
-    return plan if pays and is_tiled(plan, level_of_tiles(types, engine)) else None
+def passed_of(desc: AttentionBackward) -> dict[str, MemoryDesc]:
+    """The tensors that there are, row-major where their format is any."""
+    asked = {name: getattr(desc, name) for name in (*INPUTS, *OUTPUTS) if getattr(desc, name) is not None}
+    return {name: row_major(t.dims, t) if t.is_any else t for name, t in asked.items()}

@@ -1,6 +1,6 @@
 """Attention, as a kind of primitive."""
 
-from asmdnn.primitives.attention import backward, schedule, unpacked
+from asmdnn.primitives.attention import backward, forward, unpacked
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.words import number_word
@@ -18,6 +18,6 @@ def words(desc: AttentionForward, kind: str = "forward_inference") -> Words:
 
 
 KINDS = (
-    Kind(AttentionForward, (unpacked.plan, schedule.plan), words, any_batch_refusal=by_rows),
-    Kind(AttentionBackward, (backward.plan,), backward_words, any_batch_refusal=by_rows),
+    Kind(AttentionForward, (unpacked.plan, forward.plans), words, any_batch_refusal=by_rows),
+    Kind(AttentionBackward, (backward.plans,), backward_words, any_batch_refusal=by_rows),
 )

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from asmdnn.generators.dot.matmul_shape import TileKernel
 from asmdnn.isa.dot import Types, dot_level
 from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROWS
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -27,11 +26,11 @@ from asmdnn.planning.steps import StepRecords, group_of, step_of
 from asmdnn.primitives.attention.counted import KernelNumbers, counted_product, counted_softmax, fill_vectors
 from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attention.probabilities import SCORES, Mask, Softmax, SoftmaxInParts
-from asmdnn.primitives.attention.tensors import SUMS, as_read, outputs_of, part_of, passed_of, stride, types_of
+from asmdnn.primitives.attention.tensors import SUMS, as_read, outputs_of, part_of, stride
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation, try_all
-from asmdnn.primitives.core.widening import cycles_beside_tiles, level_of_tiles, pairs_of_tiles
+from asmdnn.primitives.core.implementation import try_all
+from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
@@ -43,39 +42,6 @@ NAME = "attention"
 KEYS, VALUES, FUTURE = "packed keys", "packed values", "causal mask"
 PANEL_COLUMNS = 32  # of any level
 BLOCK_ROWS = BLOCK_TILES * TILE_ROWS  # of tiles of AMX
-
-
-@implementation(NAME, f32_level)
-def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
-    """Plan an attention.  Raises Refused."""
-    passed = passed_of(desc, attr)
-    if 0 in desc.dst.dims:
-        name = f"{NAME}:{f32_level(engine.isa)}"
-        if SUMS in passed and passed[SUMS].nelems():
-            raise Refused("value has no elements: leave out logsumexp")
-        return Assembly(engine.tuning, engine.isa).plan(name, passed, outputs_of(passed))
-    *better, last = types_of(passed, engine)
-    for types in better:
-        try:
-            return AttentionPlan.of(desc, passed, types, engine)
-        except Refused:
-            continue  # odd sizes, such as a single column, that take a copy in these types
-    found = AttentionPlan.of(desc, passed, last, engine)
-    return by_tiles(desc, passed, found, engine) or found
-
-
-def by_tiles(desc: AttentionForward, passed: Mapping[str, MemoryDesc], other: Plan, engine: Engine) -> Plan | None:
-    """The plan whose products take tiles of AMX, or the larger ones of them, where pairs by vectors are slow and fewer
-    cycles are expected than of another one."""
-    types = pairs_of_tiles((passed[name].dtype for name in ("query", "key", "value")), engine)
-    if types is None:
-        return None
-    try:
-        plan = AttentionPlan.of(desc, passed, types, engine)
-    except Refused:
-        return None
-    pays = cycles_beside_tiles(plan, (TileKernel,), engine) < other.cycles
-    return plan if pays and is_tiled(plan, level_of_tiles(types, engine)) else None
 
 
 def is_tiled(plan: Plan, level: IsaName | None) -> bool:

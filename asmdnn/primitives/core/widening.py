@@ -4,7 +4,7 @@ Weights are widened as they are loaded and src in a phase before, as on levels w
 many cycles of FMA its multiply of a pair takes (`products.bf16_cycles`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -12,7 +12,7 @@ from asmdnn.isa.dot import BF16, F32, Types, dot_level, levels_of
 from asmdnn.isa.levels import LEVELS, isa_of
 from asmdnn.isa.tiles import tile_level
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal
+from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import Answer, try_all
@@ -55,6 +55,19 @@ def level_of_tiles(types: Types, engine: Engine) -> IsaName | None:
     """The level whose tiles multiply these types, if there is one.  Not floats where a sum has one order for any number
     of rows: vectors, to which few rows are left, add in another one."""
     return None if engine.any_batch and types.sums == f32 else tile_level(types, engine.isa)
+
+
+def tiles_of_pairs(engine: Engine) -> IsaName | None:
+    """The level whose tiles multiply pairs of bf16."""
+    return level_of_tiles(BF16, engine)
+
+
+def types_for_tiles(dtypes: Mapping[str, DataType]) -> Types:
+    """What these tiles multiply.  Raises Refused for tensors of other types."""
+    for name, dtype in dtypes.items():
+        if dtype != BF16.src:
+            raise Refused(f"tiles multiply {BF16.src}, {name} is {dtype}")
+    return BF16
 
 
 def below_pairs(engine: Engine) -> Engine:
