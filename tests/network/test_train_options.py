@@ -14,6 +14,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn import optim
 from asmdnn.definitions.dropout import kept
+from asmdnn.network.training.counts import Counts
 from tests.network.nets import engine
 
 pytestmark = pytest.mark.isa("avx2")
@@ -94,7 +95,7 @@ def test_dropout_draws_anew_for_each_step_and_place() -> None:
 
 
 def seeds_of(step: dnn.TrainingStep, calls: int) -> list[Any]:
-    step._calls = calls
+    step._counts = Counts(calls=calls)
     return list(step._seeds().values())
 
 

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from asmdnn.network.states import StateArrays
+from asmdnn.network.training.counts import check_no_counts
 from asmdnn.network.training.memory import FittedNetwork, fitted
 from asmdnn.network.training.recipe import LOSS, StepRecipe
 
@@ -56,4 +57,5 @@ class StepNetworks:
         """New arrays for all that stays between steps."""
         several = [self.main.state, self.update.state] if self.recipe.options.accumulate > 1 else [self.main.state]
         found = {state.name: (state, net[state.name].shape) for net in reversed(several) for state in net.states}
+        check_no_counts(found)
         return StateArrays([state for state, _ in found.values()], {name: dims for name, (_, dims) in found.items()})

@@ -12,14 +12,11 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.files import replace_file
 from asmdnn.network.arrays import Array
-from asmdnn.network.inputs import as_input
 from asmdnn.network.passing import is_half
-from asmdnn.network.training.recipe import SUM
 from asmdnn.network.training.safetensors import MOST_TENSORS_HEADER_BYTES, tensors_bytes, tensors_in
 
 ENDING, MOST_HEADER_BYTES = ".npy", 10_000
 SAFETENSORS = ".safetensors"
-MOST_STEPS = 2**53
 
 
 def write_state(path: str | PathLike[str], arrays: Mapping[str, Array]) -> None:
@@ -76,18 +73,3 @@ def of_bits(array: Any, dtype: np.dtype[Any]) -> Any:
     """What numpy's files have of a type that numpy lacks, as that type; others as they are."""
     is_void = isinstance(array, np.ndarray) and type(array.dtype) is np.dtypes.VoidDType
     return array.view(dtype) if is_void and is_half(dtype) and array.dtype.itemsize == dtype.itemsize else array
-
-
-def count_of(name: str, value: Any) -> int:
-    """Raises InvalidArguments for what is no number of steps."""
-    found = int(as_input(name, value, (), np.dtype(np.int64)))
-    if not 0 <= found < MOST_STEPS:
-        raise InvalidArguments(f"{name} must be from 0 to 2**53, not {found}")
-    return found
-
-
-def calls_after(state: Mapping[str, Any], calls: int, own: int, parts: int) -> int:
-    """The number of calls that a step has had when it goes on from a state.  calls: that of the state, own: that of the
-    step, of which `parts` make an update: without the state's sums of gradients it has added up as many as before."""
-    has_sums = any(str(name).startswith(SUM) for name in state)
-    return calls if has_sums else calls - calls % parts + own % parts

@@ -14,29 +14,30 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.calls.in_place import PlacedNetworks
 from asmdnn.network.inputs import as_input
+from asmdnn.network.training.counts import CALLS, START, Counts, counts_from, names_of_counts
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters
-from asmdnn.network.training.recipe import GRADIENT, LOSS, StepRecipe
+from asmdnn.network.training.recipe import GRADIENT, LOSS, SUM, StepRecipe
 from asmdnn.network.training.rounding import SEED
-from asmdnn.network.training.state_files import calls_after, count_of, of_bits, read_state, write_state
+from asmdnn.network.training.state_files import of_bits, read_state, write_state
 from asmdnn.network.training.uninterrupted import uninterrupted
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
+from asmdnn.records import replace
 
-COUNT, CALLS = "steps taken", "calls made"
 F32 = np.dtype(np.float32)
+Arrays = Mapping[str, Array]
 Inputs = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 
 class TrainingStep:
     """What `Graph.train` makes.  One call is one step: a loss, its gradients, and the update of all parameters.
 
-    steps: how many were taken, on which learning rates and corrections depend; with accumulate, every so many calls are
-    one.  One call at a time: a second one from another thread raises InvalidArguments.  Equal bits for every number of
-    threads of the engine.  recipe: what its networks are made of; nets: those; calls: how many it has had.
+    One call at a time: a second one from another thread raises InvalidArguments.  Equal bits for every number of
+    threads of the engine.  recipe: what its networks are made of; nets: those; counts: how far it is.
     """
 
-    def __init__(self, recipe: StepRecipe, nets: StepNetworks, steps: int = 0, calls: int = 0) -> None:
-        self._recipe, self._nets, self.steps, self._calls = recipe, nets, steps, calls
+    def __init__(self, recipe: StepRecipe, nets: StepNetworks, counts: Counts = START) -> None:
+        self._recipe, self._nets, self._counts = recipe, nets, counts
         self._states = nets.states()
         self._placed = PlacedNetworks(self._states)
         self.parameters = Parameters(self._states, recipe.graph.parameters)
@@ -47,7 +48,7 @@ class TrainingStep:
     def __copy__(self) -> "TrainingStep":
         """One with parameters and moments of its own."""
         with self._states as states:
-            return made_again(self._recipe, self._nets, dict(states), self.steps, self._calls)
+            return made_again(self._recipe, self._nets, dict(states), self._counts)
 
     def __deepcopy__(self, memo: object) -> "TrainingStep":
         """As copy."""
@@ -56,7 +57,12 @@ class TrainingStep:
     def __reduce__(self) -> Any:
         with self._states as states:
             copies = {name: array.copy() for name, array in states.items()}
-            return made_again, (self._recipe, None, copies, self.steps, self._calls)
+            return made_again, (self._recipe, None, copies, self._counts)
+
+    @property
+    def steps(self) -> int:
+        """How many were taken, on which rates and corrections depend; with accumulate, every so many calls are one."""
+        return self._counts.steps
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -119,7 +125,7 @@ class TrainingStep:
         given = self._checked(feeds)
         with self._states, uninterrupted():
             results = self._placed.run(self._nets.forward, {**given, **self._seeds()})
-            self._calls += 1
+            self._counts = replace(self._counts, calls=self._counts.calls + 1)
         found = {name: results[f"{GRADIENT}{name}"] for name in self._recipe.settings}
         return {"loss": results[LOSS], **found}
 
@@ -137,7 +143,7 @@ class TrainingStep:
         found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
         with self._states, uninterrupted():
             self._look_at(self._placed.run(self._nets.halves, {**found, **self._numbers(self.steps + 1)}))
-            self.steps += 1
+            self._counts = replace(self._counts, steps=self.steps + 1)
 
     def check(self) -> None:
         """As `Network.check`: also that every parameter is written after its last reader.  Raises PlanError."""
@@ -172,9 +178,8 @@ class TrainingStep:
         Raises InvalidArguments while a step runs.
         """
         with self._states as states:
-            counts = {COUNT: self.steps, **({CALLS: self._calls} if self._calls != self.steps else {})}
             found = {name: array.copy() for name, array in states.items()}
-            return found | {name: np.array(count, np.int64) for name, count in counts.items()}
+            return found | self._counts.arrays(self._recipe.options.accumulate)
 
     @within_memory
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
@@ -188,20 +193,18 @@ class TrainingStep:
                 f"state must be arrays by name, and strict a bool, not {shown(state)}, {shown(strict)}"
             )
         with self._states as states:
-            known = {*states, COUNT}
+            parts = self._recipe.options.accumulate
+            known = {*states, *names_of_counts(parts)}
             differ = sorted(map(str, known ^ ({*state} - {CALLS})))
             if strict and differ:
                 raise InvalidArguments(f"state and step differ in {shown(differ)}: strict=False takes what both have")
             given = {name: of_bits(state[name], x.dtype) for name, x in states.items() if name in state}
             found = {name: as_input(name, x, states[name].shape, states[name].dtype) for name, x in given.items()}
-            steps = count_of(COUNT, state[COUNT]) if COUNT in state else self.steps
-            parts = self._recipe.options.accumulate
-            calls = steps * parts if COUNT in state else self._calls
-            calls = count_of(CALLS, state[CALLS]) if CALLS in state else calls
+            counts = counts_from(state, self._counts, parts, [name for name in states if name.startswith(SUM)])
             found = {name: array.copy() for name, array in found.items()}  # one may be a view of another state
             for name, array in found.items():
                 states[name][...] = array
-            self.steps, self._calls = steps, calls_after(state, calls, self._calls, parts)
+            self._counts = counts
 
     @within_memory
     def save(self, path: str | PathLike[str]) -> None:
@@ -236,15 +239,16 @@ class TrainingStep:
         """Take a step by a call of the first network, of what the step itself feeds; what the call returns."""
         parts = self._recipe.options.accumulate
         with self._states, uninterrupted():
-            is_last = (self._calls + 1) % parts == 0
+            counts = self._counts
+            is_last = counts.summed + 1 == parts
             numbers = self._numbers(self.steps + 1) if is_last else None
             own = {} if parts > 1 or numbers is None else numbers
             results = call({**self._seeds(), **own})
             self._look_at(results)
             if parts > 1 and numbers is not None:
                 self._placed.run(self._nets.update, numbers)
-            self._calls += 1
-            self.steps += is_last
+            summed = 0 if is_last else counts.summed + 1
+            self._counts = Counts(counts.steps + is_last, counts.calls + 1, summed)
         return results
 
     def _look_at(self, results: dict[str, Array]) -> None:
@@ -272,7 +276,7 @@ class TrainingStep:
 
     def _seeds(self) -> dict[str, Array]:
         """What dropout draws by: other numbers for each call and each place."""
-        seed, call = self._recipe.graph.seed, self._calls
+        seed, call = self._recipe.graph.seed, self._counts.calls
         return {name: np.array([mixed(seed, call, i)], np.int32) for i, name in enumerate(self._recipe.seeds)}
 
     def _numbers(self, step: int) -> dict[str, Array]:
@@ -287,11 +291,9 @@ class TrainingStep:
         return {NUMBERS: numbers, **({SEED: np.array([seed], np.int32)} if rounds else {})}
 
 
-def made_again(
-    recipe: StepRecipe, nets: StepNetworks | None, arrays: Mapping[str, Array], steps: int, calls: int
-) -> TrainingStep:
+def made_again(recipe: StepRecipe, nets: StepNetworks | None, arrays: Arrays, counts: Counts) -> TrainingStep:
     """A step with these states; nets: of the step that it is a copy of, else planned anew."""
-    step = TrainingStep(recipe, nets or StepNetworks(recipe), steps, calls)
+    step = TrainingStep(recipe, nets or StepNetworks(recipe), counts)
     for name, array in arrays.items():
         step._states[name][...] = array
     return step
