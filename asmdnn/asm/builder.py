@@ -10,6 +10,7 @@ from asmdnn.asm.prototype import Prototype
 from asmdnn.asm.structure import Structure
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.assembler import Label, Pointer, Register, RegisterFile, register
+from asmdnn.isa.encoder import mnemonics
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import vector_of
 
@@ -44,6 +45,7 @@ class FunctionBuilder(Structure):
         self.isa = level.name
         self.prototype = prototype
         self._calls = calls
+        self._blocks = []
         self.asm = FunctionAssembler(prototype, frame_pointer=frame_pointer)
         self.gp, self.masks, self.tiles = self.asm.gp, self.asm.masks, self.asm.tiles
         self._vector = vector_of(level.base, self.asm)
@@ -60,9 +62,10 @@ class FunctionBuilder(Structure):
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in INSTEAD:
             raise AttributeError(f"{name} is not for the body of a function: use {INSTEAD[name]}.")
-        emit: Callable[..., None] = self._jump if name == "JMP" else getattr(self.asm, name)
         if not name.isupper():
-            raise AttributeError(f"{name} is neither an instruction nor a member of the function's builder.")
+            near = f": did you mean {name.upper()}?" if name.upper() in mnemonics() else "."
+            raise AttributeError(f"{name} is neither an instruction nor a member of the function's builder{near}")
+        emit: Callable[..., None] = self._jump if name == "JMP" else getattr(self.asm, name)
         setattr(self, name, emit)
         return emit
 

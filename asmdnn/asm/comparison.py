@@ -6,6 +6,8 @@ is read beside it are NaNs.  prove() shows the same for all data; here it is the
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from operator import index
 from typing import Any, Final
 
 import numpy as np
@@ -13,10 +15,11 @@ import numpy as np
 from asmdnn.asm.converters import dtype_of
 from asmdnn.asm.footprint import Reaches
 from asmdnn.asm.prototype import CArgument, Prototype
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.records import dataclass
 
 GUARD_BYTES: Final = 256
+MOST_VALUES: Final = 1 << 20
 SIZES: Final = (0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 255, 257)
 Tolerance = Callable[[Any, Any], Any]
 Draw = Callable[[np.random.Generator, "np.dtype[Any]", int], Any]
@@ -72,15 +75,16 @@ class RandomCases:
 
     def __init__(self, prototype: Prototype, extents: Reaches, ranges: Mapping[str, Any], draw: Draw) -> None:
         self.prototype, self._extents, self._draw = prototype, extents, draw
-        self._ranges = {name: list(values) for name, values in ranges.items()}
         self._integers = [a for a in prototype.arguments if a.type.is_integer]
-        unknown = self._ranges.keys() - {a.name for a in self._integers}
-        if unknown or not all(self._ranges.values()):
-            raise InvalidArguments(f"compare({', '.join(unknown) or 'range'}=...) names no integer of {prototype}.")
+        unknown = ranges.keys() - {a.name for a in self._integers}
+        if unknown:
+            raise InvalidArguments(f"compare({', '.join(sorted(unknown))}=...) names no integer of {prototype}.")
+        self._ranges = {name: _values(name, values) for name, values in ranges.items()}
 
     def draw(self, rng: np.random.Generator) -> "tuple[list[Any], list[np.ndarray[Any, Any]]]":
         """The arguments, and the guarded memory of each array."""
-        numbers = [int(rng.choice(self._ranges.get(a.name, SIZES))) for a in self._integers]
+        lists = [self._ranges.get(a.name, SIZES) for a in self._integers]
+        numbers = [values[int(rng.integers(len(values)))] for values in lists]
         sizes, given, guarded = iter(numbers), [], []
         for argument in self.prototype.arguments:
             if argument.type.is_pointer:
@@ -103,6 +107,19 @@ class RandomCases:
         return memory, array
 
 
+def _values(name: str, stated: Any) -> Sequence[int]:
+    """The values that an integer argument is drawn from.  Raises InvalidArguments."""
+    if isinstance(stated, range) and stated:
+        return stated
+    try:
+        found = [index(value) for value in islice(stated, MOST_VALUES + 1)]
+    except Exception:  # whatever the caller's object does
+        found = []
+    if not 0 < len(found) <= MOST_VALUES:
+        raise InvalidArguments(f"compare({name}={shown(stated)}) needs a range, or 1 to {MOST_VALUES} integers.")
+    return found
+
+
 def compare(
     call: Callable[..., Any],
     cases: RandomCases,
@@ -116,23 +133,29 @@ def compare(
     reference: gives the result, or, for a void function, writes its arrays as `call` does.  A function of Python takes
     the same arguments; any other callable, such as numpy.dot, takes those that are not integers.
     """
+    if not callable(reference):
+        raise InvalidArguments(f"reference must be a function of the same arguments, not {shown(reference)}.")
+    if not callable(tolerance):
+        raise InvalidArguments(f"tolerance must be a function, such as asm.within(1e-6), not {shown(tolerance)}.")
+    if not isinstance(count, int) or count < 1:
+        raise InvalidArguments(f"cases must be an integer from 1 on, not {shown(count)}.")
     whole = inspect.isfunction(reference)
     rng, name = np.random.default_rng(seed), cases.prototype.name
     for case in range(count):
         given, guarded = cases.draw(rng)
         ours = [value.copy() if isinstance(value, np.ndarray) else value for value in given]
         result, wanted = call(*given), reference(*(v for v in ours if whole or not isinstance(v, int)))
-        shown = ", ".join(str(v) if not isinstance(v, np.ndarray) else f"{v.dtype}[{v.size}]" for v in given)
+        what_was_given = ", ".join(str(v) if not isinstance(v, np.ndarray) else f"{v.dtype}[{v.size}]" for v in given)
         for what, got, right in _outcomes(cases, given, ours, result, wanted):
             agree = np.asarray(tolerance(got, right))
             if not agree.all():
                 first = int(np.argmin(agree.ravel()))
                 at = f"[{first}]" if agree.ndim else ""
                 values = f"{np.ravel(got)[first]!r}, where the reference has {np.ravel(right)[first]!r}"
-                raise Mismatch(f"{name}({shown}), case {case}: {what}{at} is {values}.", ours)
+                raise Mismatch(f"{name}({what_was_given}), case {case}: {what}{at} is {values}.", ours)
         for memory in guarded:
             if (memory[:GUARD_BYTES] != 0xFF).any() or (memory[-GUARD_BYTES:] != 0xFF).any():
-                raise Mismatch(f"{name}({shown}), case {case}: bytes beside an array were written.", ours)
+                raise Mismatch(f"{name}({what_was_given}), case {case}: bytes beside an array were written.", ours)
     return Comparison(name, count)
 
 
@@ -141,8 +164,24 @@ def _outcomes(
 ) -> Iterator[tuple[str, Any, Any]]:
     returned = cases.prototype.result
     if not returned.is_void:
-        dtype = np.dtype(f"f{returned.size_bytes}") if returned.is_float else np.dtype(type(wanted))
-        yield "the result", np.asarray(result, dtype), np.asarray(wanted, dtype)
+        yield "the result", *_results(cases.prototype, result, wanted)
     for argument, got, right in zip(cases.prototype.arguments, given, ours, strict=True):
         if isinstance(got, np.ndarray):
             yield argument.name, got, right
+
+
+def _results(prototype: Prototype, result: Any, wanted: Any) -> tuple[Any, Any]:
+    """Both in a type that holds them.  Raises InvalidArguments for a reference that gives no number."""
+    is_beyond = isinstance(wanted, int) and abs(wanted) >= 1 << 64  # of numpy's integers
+    right = np.asarray((-np.inf if wanted < 0 else np.inf) if is_beyond else wanted)
+    if right.size != 1 or right.dtype.kind not in "biuf":
+        what = f"the reference gave {shown(wanted)}, where {prototype.name!r} gives {prototype.result}"
+        raise InvalidArguments(f"{what}: let it return a number.")
+    if prototype.result.is_float:
+        dtype = np.dtype(f"f{prototype.result.size_bytes}")
+        return np.asarray(result, dtype), right.reshape(()).astype(dtype)
+    numbers = int(result), right.item()
+    for limits in (np.iinfo(np.int64), np.iinfo(np.uint64)):
+        if right.dtype.kind != "f" and limits.min <= min(numbers) <= max(numbers) <= limits.max:
+            return np.asarray(numbers[0], limits.dtype), np.asarray(numbers[1], limits.dtype)
+    return np.asarray(numbers[0], np.float64), np.asarray(numbers[1], np.float64)

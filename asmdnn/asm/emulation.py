@@ -14,6 +14,7 @@ from asmdnn.asm.footprint import Reach, Reaches
 from asmdnn.asm.machine import MachineCode
 from asmdnn.asm.prototype import INTEGER_REGISTERS, CArgument, CType, Prototype
 from asmdnn.emulator import EmulationFault, Emulator, MemoryRegion, Observer, PassedArguments, ReturnRegisters
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.operands import register
 from asmdnn.jit.native import ffi
 from asmdnn.records import dataclass
@@ -62,7 +63,11 @@ def emulate(
         if argument.type.is_pointer
     ]
     places = {region.name: region.address for region in regions}
-    emulator = Emulator(regions, record=True, max_instructions=most_instructions, observer=observer)
+    word = "most_instructions" if observer is None else "most_steps"
+    if not isinstance(most_instructions, int) or most_instructions < 1:
+        raise InvalidArguments(f"{word} must be an integer from 1 on, not {shown(most_instructions)}.")
+    limit: dict[str, Any] = {"max_instructions": most_instructions, "limit_name": word}
+    emulator = Emulator(regions, record=True, observer=observer, **limit)
     passed = _passed(prototype, [places.get(a.name, value) for a, value in zip(prototype.arguments, made, strict=True)])
     if observer is not None:
         observer.begin(emulator, *_entry(prototype, passed))

@@ -89,7 +89,8 @@ class CFunction:
         found = [level for level in self._levels if level.name == isa]
         if not found:
             names = ", ".join(level.name for level in self._levels)
-            raise InvalidArguments(f"at({isa!r}): {self._prototype.name} is for {names}.")
+            said = f"{self._prototype.name} is for {names}: ask for others by isa= of asm.function"
+            raise InvalidArguments(f"at({isa!r}): {said}.")
         shared, fp = (self._body, self._prototype, (found[0],), self._calls, self._extents), self._frame_pointer
         other = CFunction(*shared, frame_pointer=fp, cache=self._cache)
         other._made, other._lock = self._made, self._lock
@@ -210,7 +211,7 @@ class CFunction:
         from asmdnn.asm.comparison import RandomCases, compare, exact, well_conditioned
 
         drawn = RandomCases(self._prototype, self._extents, ranges, draw or well_conditioned)
-        return compare(self, drawn, reference, cases, tolerance or exact, seed)
+        return compare(self, drawn, reference, cases, exact if tolerance is None else tolerance, seed)
 
     def emulate(self, *arguments: Any, isa: str = "", most_instructions: int = 10_000_000) -> "EmulatedCall":
         """The call, instruction by instruction in Python, so that any level runs on any machine; arrays are written.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Final
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, resembling, shown
 from asmdnn.isa.code import Code
 from asmdnn.isa.cpu import EXTENSIONS, cpu_extensions, cpu_features
 from asmdnn.isa.levels import LEVELS, Isa, isa_of
@@ -36,7 +36,8 @@ def level_of(text: str) -> FunctionLevel:
     known = isa_of(base)
     for name in extra:
         if name not in EXTENSIONS:
-            raise InvalidArguments(f"isa {shown(text)} asks for {shown(name)}: known are {', '.join(EXTENSIONS)}.")
+            near = resembling(name, EXTENSIONS) or "."
+            raise InvalidArguments(f"isa {shown(text)} asks for {shown(name)}: known are {', '.join(EXTENSIONS)}{near}")
     features = known.features | IMPLIED | set(extra)
     return FunctionLevel(known.name, Isa(text, known.rank, known.vector_bytes, features))  # type: ignore[arg-type]
 

@@ -57,6 +57,7 @@ def written(
     """The code that `body` writes.  Raises what it raises, and InvalidArguments for code that cannot be right."""
     builder = FunctionBuilder(prototype, level, calls, frame_pointer=frame_pointer)
     body(builder, *builder.arguments())
+    builder.check_blocks()
     code = builder.asm.finish()
     check_features(prototype.name, level, code)
     return MachineCode(prototype, level, code, [target.keep_alive for target in calls.values()])

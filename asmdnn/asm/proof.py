@@ -5,15 +5,16 @@ and these integers as numbers.  Nothing is run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
+from itertools import islice, product
 from math import prod
+from operator import index
 from typing import Any, Final
 
 from asmdnn.asm.bounds import BoundedNumbers
 from asmdnn.asm.footprint import Reach, Reaches
 from asmdnn.asm.machine import MachineCode
 from asmdnn.asm.prototype import INTEGER_REGISTERS, Prototype
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.proof import control_flow, cpu_state, features, listing, provenance, saved_registers
 from asmdnn.proof.dataflow import states
@@ -57,7 +58,8 @@ def prove(
     ranges = {name: _values(prototype, name, stated) for name, stated in values.items()}
     cases = prod(map(len, ranges.values()))
     if cases > MOST_CASES:
-        raise InvalidArguments(f"prove of {prototype.name!r} over {cases} cases: at most {MOST_CASES} are walked.")
+        said = f"prove of {prototype.name!r} over {cases} cases or more: at most {MOST_CASES} are walked"
+        raise InvalidArguments(f"{said}; state fewer values of {', '.join(ranges)}.")
     is_bounded = all(argument.name in ranges for argument in integers)
     unbounded = 0
     for case in product(*ranges.values()):
@@ -72,10 +74,14 @@ def _values(prototype: Prototype, name: str, stated: Any) -> list[int]:
     found = next((a for a in prototype.arguments if a.name == name and a.type.is_integer), None)
     if found is None:
         raise InvalidArguments(f"prove({name}=...) names no integer argument of {prototype}.")
-    values = [stated] if isinstance(stated, int) else list(stated) if isinstance(stated, Iterable) else []
+    several = stated if isinstance(stated, Iterable) else [stated]
+    try:
+        values = [index(value) for value in islice(several, MOST_CASES + 1)]  # of an iterator without an end, too
+    except Exception:  # whatever the caller's object does
+        values = []
     low, high = found.type.range
-    if not values or not all(isinstance(value, int) and low <= value <= high for value in values):
-        raise InvalidArguments(f"prove({name}={stated!r}) needs values of {found.type}.")
+    if not values or not low <= min(values) <= max(values) <= high:
+        raise InvalidArguments(f"prove({name}={shown(stated)}) needs one or more integers from {low} to {high}.")
     return values
 
 

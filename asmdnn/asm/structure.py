@@ -1,13 +1,18 @@
 """Loops, conditions and switches in the body of a function.  Each is a few instructions, said with it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import inspect
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Final
+from functools import wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from asmdnn.asm.function_assembler import FunctionAssembler
 from asmdnn.errors import InvalidArguments
 from asmdnn.isa.assembler import Label, Register, low32, mem
 
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S", bound="Structure")
 MOST_CASES: Final = 1 << 12
 OPPOSITE: Final = {
     "E": "NE", "Z": "NZ", "B": "AE", "C": "NC", "BE": "A", "L": "GE", "LE": "G", "S": "NS", "O": "NO", "P": "NP",
@@ -15,13 +20,37 @@ OPPOSITE: Final = {
 OPPOSITES: Final = {**OPPOSITE, **{other: one for one, other in OPPOSITE.items()}}
 
 
+def opened_by_with(
+    block: Callable[Concatenate[S, P], Generator[T, None, None]],
+) -> Callable[Concatenate[S, P], AbstractContextManager[T]]:
+    """As contextmanager, of a block that the builder knows from then on."""
+
+    @wraps(block)
+    def made(self: S, /, *args: P.args, **kwargs: P.kwargs) -> AbstractContextManager[T]:
+        written = block(self, *args, **kwargs)
+        self._blocks.append((block.__name__, written))
+        return contextmanager(lambda: written)()
+
+    return made
+
+
 class Structure:
     """The part of a FunctionBuilder that is about control flow.  Counts and conditions are unsigned unless said."""
 
     asm: FunctionAssembler
+    _blocks: list[tuple[str, Generator[Any, None, None]]]
 
-    @contextmanager
-    def steps(self, count: Register, step: int, name: str = "steps") -> Iterator[None]:
+    def check_blocks(self) -> None:
+        """Raise InvalidArguments for a block that was called, and not opened: it has written nothing."""
+        for name, block in self._blocks:
+            if inspect.getgeneratorstate(block) == inspect.GEN_CREATED:
+                where = self.asm.name
+                raise InvalidArguments(
+                    f"{name}(...) of {where!r} has written nothing: write with f.{name}(...): before it."
+                )
+
+    @opened_by_with
+    def steps(self, count: Register, step: int, name: str = "steps") -> Generator[None, None, None]:
         """while count >= step: the body; count -= step.  No round at all is fine; the remainder stays in `count`.
 
         count: a 64-bit register, unsigned.  step: 1 to 2^31 - 1.  CMP, JB before; SUB, CMP, JAE after the body.
@@ -42,8 +71,8 @@ class Structure:
     def _compare(self, count: Register, step: int) -> None:
         self.asm.CMP(count, step)
 
-    @contextmanager
-    def loop(self, name: str = "loop") -> Iterator["tuple[Label, Label]"]:
+    @opened_by_with
+    def loop(self, name: str = "loop") -> Generator["tuple[Label, Label]", None, None]:
         """Again and again until a jump leaves; yields the labels (start, end): `f.JZ(end)` leaves."""
         start, end = self.asm.new_label(name), self.asm.new_label(f"after {name}")
         self.asm.bind(start)
@@ -51,16 +80,18 @@ class Structure:
         self.asm.JMP(start)
         self.asm.bind(end)
 
-    @contextmanager
-    def when(self, condition: str) -> Iterator[None]:
+    @opened_by_with
+    def when(self, condition: str) -> Generator[None, None, None]:
         """The block runs if the flags say so: "E", "B", "AE", "L", "NZ", ... as in the name of the jump."""
         end = self.asm.new_label(f"after when {condition}")
         self._jump_unless(condition, end)
         yield
         self.asm.bind(end)
 
-    @contextmanager
-    def either(self, condition: str) -> Iterator["tuple[AbstractContextManager[None], AbstractContextManager[None]]"]:
+    @opened_by_with
+    def either(
+        self, condition: str
+    ) -> Generator["tuple[AbstractContextManager[None], AbstractContextManager[None]]", None, None]:
         """Yields two blocks: `with f.either("B") as (then, otherwise): with then: ...; with otherwise: ...`."""
         other, end = self.asm.new_label(f"unless {condition}"), self.asm.new_label(f"after either {condition}")
         self._jump_unless(condition, other)
@@ -80,8 +111,10 @@ class Structure:
             raise InvalidArguments(f"either({condition!r}) has no otherwise block: use when({condition!r}).")
         self.asm.bind(end)
 
-    @contextmanager
-    def switch(self, value: Register, cases: Iterable[int], name: str = "switch") -> Iterator["SwitchCases"]:
+    @opened_by_with
+    def switch(
+        self, value: Register, cases: Iterable[int], name: str = "switch"
+    ) -> Generator["SwitchCases", None, None]:
         """A jump by table: `with f.switch(op, range(3)) as case: with case(0): ...; with case.other: ...`.
 
         value: a 64-bit register, signed.  Cases without a block, and values that are none, go to `case.other`, or on.

@@ -14,7 +14,7 @@ from asmdnn.asm.footprint import extents_of
 from asmdnn.asm.levels import level_of
 from asmdnn.asm.machine import written
 from asmdnn.asm.prototype import INTEGER_REGISTERS, VECTOR_ARGUMENTS, WORD_BYTES, Prototype, parse_prototype
-from asmdnn.errors import Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.isa.assembler import Register, mem, register
 from asmdnn.isa.registers import CALLEE_SAVED
 from asmdnn.jit.kernels import LoadedKernel
@@ -23,6 +23,7 @@ from asmdnn.records import dataclass
 
 ROUND_SECONDS: Final = 2e-3
 ROUNDS: Final = 15
+FIRST_PAGE_BYTES: Final = 4096  # in which no code lies: a symbol that was not found has the address 0
 TICKS: Final = register("r64", 0), register("r64", 2)  # rax, rdx: the halves that RDTSC gives
 _RUN: Final = "uint64_t(*)(uint64_t *, double *, void *, size_t)"
 
@@ -73,6 +74,8 @@ def bench(prototype: str, address: int, *arguments: Any) -> Timing:
     from asmdnn.asm.converters import Converters  # and with it numpy
 
     parsed = parse_prototype(prototype)
+    if not isinstance(address, int) or not FIRST_PAGE_BYTES <= address < 1 << 64:
+        raise InvalidArguments(f"address must be an integer, where code of {parsed.name!r} lies, not {shown(address)}.")
     pointers = [argument for argument in parsed.arguments if argument.type.is_pointer]
     reads = extents_of(parsed, {a.name: "0" for a in pointers}, "reads")
     writes = extents_of(parsed, {a.name: "0" for a in pointers if not a.type.is_const}, "writes")

@@ -153,13 +153,14 @@ class Emulator:
 
     def __init__(self, regions: Sequence[MemoryRegion | tuple[str, int, Array, bool, bool]], *,
                  callbacks: Mapping[int, Callback] | None = None, record: bool = False,
-                 max_instructions: int = 50_000_000, observer: Observer | None = None) -> None:  # fmt: skip
+                 max_instructions: int = 50_000_000, observer: Observer | None = None,
+                 limit_name: str = "max_instructions") -> None:  # fmt: skip
         self.regions = tuple(MemoryRegion(*region) for region in regions)
         names = [region.name for region in self.regions]
         if len({*names, "stack", "code"}) != len(names) + 2:
             raise ValueError(f"region names must be distinct, and not 'stack' or 'code': {names}")
         self.callbacks = dict(callbacks or {})
-        self.max_instructions, self.observer = max_instructions, observer
+        self.max_instructions, self.observer, self.limit_name = max_instructions, observer, limit_name
         sizes = {region.name: region.array.size for region in self.regions} | {"stack": STACK_BYTES}
         self.footprints: dict[str, TouchedBytes] | None = None
         if record:
@@ -212,7 +213,8 @@ class Emulator:
                 block = program.blocks.get(offset) or program.block(offset)
                 left -= len(block.instructions)
                 if left < 0:
-                    raise EmulationFault(f"has not returned after {self.max_instructions} instructions")
+                    said = f"has not returned after {self.max_instructions} instructions"
+                    raise EmulationFault(f"{said}: see that its loops end, or raise {self.limit_name}")
                 watched = self.observer and observed(block.instructions, block.steps, program.cpu, self.observer)
                 steps = iter(watched or block.steps)
                 for step in steps:

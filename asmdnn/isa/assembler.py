@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, shown
 from asmdnn.isa.code import Code, Line
 from asmdnn.isa.encoder import OPERAND_TYPES, InstructionEncoder, branch_of, encoder_of, plain_operand
 from asmdnn.isa.ends import ends_of, fill
@@ -276,6 +276,8 @@ class Assembler:
         self._append(Jump(target, self._note(0, mnemonic, (target,)), *encoders))
 
     def _check_own(self, label: Label) -> None:
+        if not isinstance(label, Label):
+            raise InvalidArguments(f"{shown(label)} is no label: make one by label(name), or new_label(name)")
         if label not in self._labels:
             raise InvalidArguments(f"label {label.name!r} belongs to another assembler than {self.name!r}")
 

@@ -53,6 +53,7 @@ def test_prototypes_are_read(text: str, shown: str) -> None:
     [
         ({"isa": "avx3"}, "isa 'avx3' is not one of"),
         ({"isa": "avx2+x87"}, "asks for 'x87': known are"),
+        ({"isa": "avx2+popct"}, "asks for 'popct': known are .*: did you mean popcnt"),
         ({"isa": ()}, "is empty: name a level"),
         ({"reads": {"z": "4*n"}}, "names no pointer argument"),
         ({"reads": {"n": "4*n"}}, "names no pointer argument"),
@@ -121,7 +122,9 @@ def unbound(f: Any) -> None:
     ("body", "error", "what"),
     [
         (lambda f: f.VADDPSS(RAX, RAX), AttributeError, "did you mean VADDSS or VADDPS"),
-        (lambda f: f.vaddps(RAX, RAX), AttributeError, "neither an instruction nor a member"),
+        (lambda f: f.vaddps(RAX, RAX), AttributeError, "neither an instruction nor a member.*: did you mean VADDPS"),
+        (lambda f: f.frob(RAX, RAX), AttributeError, "neither an instruction nor a member of the function's builder."),
+        (lambda f: f.bind("end"), InvalidArguments, "'end' is no label: make one by label"),
         (lambda f: f.ADD(RAX, "1"), InvalidArguments, "is a str, not a register"),
         (lambda f: f.VADDPS(RAX, RAX, RAX), InvalidArguments, "does not exist: the forms are"),
         (lambda f: f.MOV(mem(RAX), 1), InvalidArguments, "size"),
@@ -146,6 +149,17 @@ def unbound(f: Any) -> None:
         (two_blocks, InvalidArguments, "case 0 of a switch has two blocks"),
         (open_case, InvalidArguments, "'switch 1' has no block"),
         (no_otherwise, InvalidArguments, "has no otherwise block"),
+        (
+            lambda f: (f.steps(RAX, 1), f.ret(1)),
+            InvalidArguments,
+            r"steps\(...\) of 'f' has written nothing: write with f",
+        ),
+        (
+            lambda f: (f.when("Z"), f.ret(1)),
+            InvalidArguments,
+            r"when\(...\) of 'f' has written nothing: write with f.when",
+        ),
+        (lambda f: (f.switch(RAX, [1]), f.ret(1)), InvalidArguments, r"switch\(...\) of 'f' has written nothing"),
         (unbound, InvalidArguments, r"'nowhere' is jumped to \(test_mistakes.py:\d+\) but never bound"),
         (lambda f: f.ADD(RAX, 1), InvalidArguments, r"code runs after the last .*\(test_mistakes.py:\d+\): end it by"),
         (lambda f: None, InvalidArguments, "code runs after the last instruction"),

@@ -1,5 +1,6 @@
 """prove() finds what a test may miss, compare() what a proof cannot see; files link with C."""
 
+import itertools
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -13,6 +14,7 @@ pytest.importorskip("iced_x86")
 
 from asmdnn import asm
 from asmdnn.asm import mem
+from asmdnn.emulator import EmulationFault
 from asmdnn.errors import InvalidArguments
 from asmdnn.proof.kernel import BrokenRule
 
@@ -93,10 +95,12 @@ def test_what_is_proved_is_said() -> None:
     [
         ({"m": 3}, "names no integer argument"),
         ({"x": 3}, "names no integer argument"),
-        ({"n": -1}, "needs values of size_t"),
-        ({"n": []}, "needs values of size_t"),
-        ({"n": "3"}, "needs values of size_t"),
-        ({"n": range(30_000)}, "over 30000 cases: at most 20000"),
+        ({"n": -1}, r"prove\(n=-1\) needs one or more integers from 0 to 18446744073709551615"),
+        ({"n": []}, "needs one or more integers"),
+        ({"n": "3"}, "needs one or more integers"),
+        ({"n": range(30_000)}, "over 20001 cases or more: at most 20000 are walked; state fewer values of n"),
+        ({"n": range(10**12)}, "over 20001 cases or more"),  # as a list it would take all memory
+        ({"n": itertools.count()}, "over 20001 cases or more"),
     ],
 )
 def test_values_to_prove(values: dict[str, Any], what: str) -> None:
@@ -151,10 +155,27 @@ def test_tolerances(tolerance: Any, allows: int) -> None:
     assert not tolerance(np.float32(np.nan), one)
 
 
-@pytest.mark.parametrize("options", [{"m": [1]}, {"x": [1]}, {"n": []}])
-def test_ranges_to_compare(options: dict[str, Any]) -> None:
-    with pytest.raises(InvalidArguments, match="names no integer of"):
-        copying(right).compare(reference, **options)
+def test_a_loop_that_nothing_leaves() -> None:
+    @asm.function("uint64_t f(uint64_t n)")
+    def endless(f: Any, n: Any) -> None:
+        f.TEST(n, n)
+        with f.when("Z"), f.loop():
+            f.ADD(n, 1)
+        f.ret(n)
+
+    with pytest.raises(BrokenRule, match=r"'control flow': no path from here leads to RET\n .*add rdi, 1"):
+        endless.prove(n=range(3))
+    for run, word in ((endless.emulate, "most_instructions"), (endless.trace, "most_steps")):
+        with pytest.raises(EmulationFault, match=f"after 99 instructions: see that its loops end, or raise {word}"):
+            run(0, **{word: 99})
+        with pytest.raises(InvalidArguments, match=f"{word} must be an integer from 1 on, not 0"):
+            run(0, **{word: 0})
+
+
+@pytest.mark.parametrize("address", [0, 8, -1, 2**64, None, "strlen"])
+def test_addresses_of_no_code(address: Any) -> None:
+    with pytest.raises(InvalidArguments, match="address must be an integer, where code of 'strlen' lies, not"):
+        asm.bench("size_t strlen(const char *s)", address, b"text\0")
 
 
 def test_bench_counts_work() -> None:
