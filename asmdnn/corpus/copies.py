@@ -24,9 +24,8 @@ def copy_specs() -> Iterator[RowsSpec]:
         yield RowsSpec(isa=REORDER_ISA, rows=4, row_bytes=32, src_step=36, dst_step=200, zero=zero)
     yield RowsSpec(isa=REORDER_ISA, rows=4, row_bytes=32, src_step=0, dst_step=32)  # the same row again and again
     for row_bytes in (20, 544):
-        yield RowsSpec(
-            isa=REORDER_ISA, rows=3, row_bytes=row_bytes, src_step=row_bytes + 12, dst_step=row_bytes + 4, in_place=True
-        )
+        step = row_bytes + 12
+        yield RowsSpec(isa=REORDER_ISA, rows=3, row_bytes=row_bytes, src_step=step, dst_step=step, in_place=True)
 
 
 def spread_specs() -> Iterator[SpreadSpec]:

@@ -121,15 +121,20 @@ class Judge(Walker):
                 state.written.add((where.base.number, begin, end))
 
     def leave(self, state: WalkState, step: PlacedInstruction) -> None:
-        """All that the footprint says is written has been, but for rows that data name."""
+        """All that the footprint says is written has been, but for rows that data name.  Of two arguments that are one
+        address here, what one reads is in the other, too."""
         if self.footprint.partial:
             return
-        done = by_argument(Range(*touched) for touched in state.written)
+        there = [Range(b, *rest) for a, b in state.same for rest in self._reads_of(a)]
+        done = by_argument([*(Range(*touched) for touched in state.written), *there])
         for (base, is_write), claimed in self._allowed.items():
             if is_write and not self.unbounded:
                 for begin, end in zip(*claimed, strict=True):
                     if base.number not in done or not contains(done[base.number], begin, end):
                         self._complain(f"bytes [{begin}, {end}) of argument {base.number} are not all written", step)
+
+    def _reads_of(self, argument: int) -> Iterator[tuple[int, int]]:
+        yield from ((x.begin_bytes, x.end_bytes) for x in self.footprint.reads if x.argument == argument)
 
     def _complain(self, reason: str, step: PlacedInstruction) -> None:
         if reason:

@@ -28,29 +28,35 @@ Touched = tuple[int, int, int]  # argument, first byte, end
 
 
 class WalkState(State):
-    """Also mask registers, vectors that came from the constants, and what has been written on every path to here."""
+    """Also mask registers, vectors that came from the constants, and what has been written on every path to here.
 
-    __slots__ = ("masks", "vectors", "written")
+    same: arguments that a comparison has shown to be one address.
+    """
+
+    __slots__ = ("masks", "same", "vectors", "written")
 
     def __init__(self) -> None:
         super().__init__()
         self.masks: dict[int, int] = {}
         self.vectors: dict[int, bytes] = {}
         self.written: set[Touched] = set()
+        self.same: frozenset[tuple[int, int]] = frozenset()
 
     def copy(self) -> "WalkState":
         other = super().copy()
         assert isinstance(other, WalkState)
         other.masks, other.vectors, other.written = dict(self.masks), dict(self.vectors), set(self.written)
+        other.same = self.same
         return other
 
     def join(self, other: State) -> bool:
         assert isinstance(other, WalkState)
-        before = (self.masks, self.vectors, self.written)
+        before = (self.masks, self.vectors, self.written, self.same)
         self.masks = dict(self.masks.items() & other.masks.items())
         self.vectors = dict(self.vectors.items() & other.vectors.items())
         self.written = written_by_both(self.written, other.written)
-        return super().join(other) or before != (self.masks, self.vectors, self.written)
+        self.same &= other.same
+        return super().join(other) or before != (self.masks, self.vectors, self.written, self.same)
 
 
 def written_by_both(some: set[Touched], others: set[Touched]) -> set[Touched]:
@@ -174,6 +180,8 @@ class Walker(Interpreter):
         for target, taken in ((branch.target, True), (branch.end, False)):
             other = state.copy()
             other.compare = None
+            if mnemonic in ("je", "jne") and taken == (mnemonic == "je"):
+                other.same |= {*equal_arguments(state)}
             if self.taps and tested and of_taps and tested.offset is not None and mnemonic in ("je", "jne"):
                 tap_lists.assume(self.taps, other, tested, is_zero=taken == (mnemonic == "je"))
             yield target, other
@@ -222,6 +230,14 @@ class Walker(Interpreter):
         found = super().load(state, where, size_bytes)
         is_list = self.taps is not None and found == AbstractValue(Base("argument", self.taps.argument), 0)
         return tap_lists.first_position(self.taps) if self.taps is not None and is_list else found
+
+
+def equal_arguments(state: WalkState) -> Iterator[tuple[int, int]]:
+    """Both orders of two arguments that are one address if the flags say so."""
+    kind, a, b = state.compare or ("", NUMBER, NUMBER)
+    at_start = all(value.base is not None and value.base.kind == "argument" and value.offset == 0 for value in (a, b))
+    if kind == "difference" and at_start and a.base is not None and b.base is not None:
+        yield from ((a.base.number, b.base.number), (b.base.number, a.base.number))
 
 
 def number_at(words: KernelWords, at: int | None, size_bytes: int) -> AbstractValue:

@@ -1,6 +1,7 @@
 """No false alarm: every kernel of the corpus is proved, and its footprint claims nothing more than it has to."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -37,6 +38,17 @@ def has_two_ways(spec: Spec) -> bool:
 
 def test_much_of_the_corpus_is_proved() -> None:
     check(corpus()[::32])
+
+
+def test_a_kernel_of_each_form_is_proved() -> None:
+    """One for each family, level, and combination of what is a word or a switch in its spec."""
+    found = dict[tuple[Any, ...], Spec]()
+    for spec in corpus():
+        values = ((field.name, getattr(spec, field.name)) for field in fields(type(spec)))  # type: ignore[arg-type]
+        words = tuple((name, value) for name, value in values if isinstance(value, bool | str | None))
+        found.setdefault((type(spec), words), spec)
+    assert len(found) > 400
+    check([*found.values()])
 
 
 @pytest.mark.slow

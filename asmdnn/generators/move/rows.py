@@ -28,7 +28,8 @@ class RowsSpec:
     """dst[r, 0:row_bytes] = src[r, 0:row_bytes], or 0 when `zero`; row r is r * step bytes from its pointer.
 
     streaming: stores go past the caches if dst is aligned to a vector, as row_bytes and dst_step then must be.
-    unrolled_bytes: of a row in a turn of its loop, whole vectors.  in_place: dst may be src, where nothing is done.
+    unrolled_bytes: of a row in a turn of its loop, whole vectors.  in_place: dst may be src, where nothing is done, and
+    both steps are equal.
     """
 
     isa: str
