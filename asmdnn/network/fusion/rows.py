@@ -80,7 +80,7 @@ def with_axes(values: dict[str, Value], chain: Sequence[Node], reshape: Node) ->
 def changes_rows(graph: StaticGraph, node: Node) -> bool:
     """Whether a reshape makes several axes of the first one of a matrix."""
     rows, made = graph.shape(node.inputs[0]), graph.shape(node.outputs[0])
-    return len(made) > 2 and made[-1] == rows[-1] and 0 not in made
+    return len(made) > 2 and made[-1:] == rows[-1:] and 0 not in made
 
 
 def reshaped(values: dict[str, Value], x: str, result: str, dims: tuple[int, ...]) -> Node:
