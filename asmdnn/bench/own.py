@@ -48,7 +48,7 @@ class Own:
         self._memory = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
         self._results = [name for name in pd.plan.outputs if name not in internal]
         for result, source in in_place.items():
-            if source not in pd.plan.in_place:
+            if (source, result) not in pd.plan.in_place:
                 raise Unimplemented(f"{result} is not the memory of {source}, which {pd.implementation} reads later")
             self._memory[result] = self._memory[source]
         self._unfilled = {*in_place, *internal}

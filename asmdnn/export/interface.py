@@ -161,7 +161,7 @@ def of_primitive(pd: PrimitiveDesc, bound: Container[str]) -> CInterface:
 
 def plain_tensor(name: str, plan: Plan, names: Sequence[str]) -> CTensor:
     desc: MemoryDesc = plan.tensors[name]
-    shared = [out for out in plan.outputs if name in plan.in_place and plan.tensors[out] == desc]
+    shared = [out for given, out in plan.in_place if given == name]
     in_place = names.index(shared[0]) if shared else -1
     about = f"{desc}, {desc.size_bytes} bytes" + (f"; may be {shared[0]} itself" if shared else "")
     elements = desc.size_bytes // desc.dtype.size_bytes

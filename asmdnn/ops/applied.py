@@ -154,7 +154,7 @@ def prepare(
         [*labels, *data, "out"],
         [*descs.values(), *(memory.desc for memory in data.values()), dst],
         [i for i, (_, is_copied) in enumerate(layouts.values()) if is_copied],
-        in_place=[i for i, name in enumerate(layouts) if name in primitive.pd.plan.in_place],
+        in_place=[i for i, name in enumerate(layouts) if (name, "dst") in primitive.pd.plan.in_place],
     )
 
 

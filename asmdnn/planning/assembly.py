@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, View, views
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Pairs, Plan
 from asmdnn.planning.tuning import Tuning
 
 WORD_BYTES = 8  # of a constant
@@ -84,7 +84,7 @@ class Assembly:
         return "+".join(dict.fromkeys(self.words)) or "nothing"
 
     def plan(
-        self, name: str, tensors: Mapping[str, MemoryDesc], outputs: tuple[str, ...], in_place: tuple[str, ...] = ()
+        self, name: str, tensors: Mapping[str, MemoryDesc], outputs: tuple[str, ...], in_place: Pairs = ()
     ) -> Plan:
         """The plan of all phases, of none if there is nothing to do; see Plan for the arguments."""
         return Plan(

@@ -15,10 +15,10 @@ WORD_BYTES = 8
 
 
 def check_names(plan: Schedule) -> None:
-    """Outputs, and what may share their memory, are tensors that a caller passes."""
-    for name in (*plan.outputs, *plan.in_place):
+    """Outputs are tensors that a caller passes."""
+    for name in plan.outputs:
         if name not in plan.tensors:
-            raise PlanError(f"{name} is said to be an output, or its memory, and is no tensor of the plan")
+            raise PlanError(f"{name} is said to be an output, and is no tensor of the plan")
 
 
 def check_form(plan: Schedule, index: int) -> None:

@@ -10,10 +10,11 @@
 5. Continued: a phase that continues goes on, record by record, with what the phase before has written.
 6. Independent: whatever else a phase without a barrier before it writes has not been touched by phases since the last
    barrier, and it reads nothing that they have written; unless one thread runs them all, one after another.  An input
-   that may be the memory of an output counts as this one, too, and is not read by phases after those that write there.
+   that may be the memory of an output counts as this one, too.
 7. Own scratch: in a buffer that every part has for itself, a group reads only what it has written.
 8. Elements: of an input with gaps, such as a column of a matrix, nothing between its elements is read.  That would lie
    inside, and be other numbers.  Tap lists, and inputs of more than MOST_LOOKED_AT elements, are not looked at so.
+9. Replaced: an input that may be the memory of an output is read before it is written over.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,10 +30,11 @@ from asmdnn.planning.groups import check_groups, merged_by_group
 from asmdnn.planning.periods import loops_of, periods_of
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.phases import barriers_before
+from asmdnn.planning.replaced import Replaced, check_pairs
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, Footprints, element_sizes, in_chunks
 from asmdnn.planning.written import Bools, FlatCoverage, Folded, Written, counted
-from asmdnn.records import dataclass, field, replace
+from asmdnn.records import dataclass, field
 
 MOST_LOOKED_AT = 1 << 24  # elements and gaps of an input
 
@@ -40,6 +42,7 @@ MOST_LOOKED_AT = 1 << 24  # elements and gaps of an input
 def check_plan(plan: Schedule) -> None:
     """Raise PlanError unless all of the above holds."""
     bounds.check_names(plan)
+    check_pairs(plan)
     for index in range(len(plan.phases)):
         bounds.check_form(plan, index)
     proof = Proof(plan)
@@ -54,8 +57,7 @@ class Proof:
 
     ready: buffers that hold what they should.  partial: those that are written in part, by whom and how often each
     element; completed: those that were written whole.  since_reads, since_writes: what phases since the last barrier
-    have touched; in_turn: one thread runs them.  given: elements of inputs with gaps.  replaced: what phases
-    have written of outputs that may be the memory of inputs.
+    have touched; in_turn: one thread runs them.  given: elements of inputs with gaps.
     """
 
     plan: Schedule
@@ -71,10 +73,11 @@ class Proof:
     wholes: dict[str, Bools] = field(default_factory=dict)
     given: dict[str, Written | None] = field(default_factory=dict)
     calls: list[list[Calls]] = field(default_factory=list)
-    replaced: list[Extent] = field(default_factory=list)
+    replaced: Replaced = field(init=False)
 
     def __post_init__(self) -> None:
         self.ready = set(self.plan.tensors) | set(self.plan.constants)
+        self.replaced = Replaced(self.plan)
         footprints = Footprints()
         self.calls = [footprints.calls_of(phase) for phase in self.plan.phases]
         self.sizes = element_sizes(self.plan, (one for of_phase in self.calls for one in of_phase))
@@ -90,11 +93,11 @@ class Proof:
         for one in calls:
             bounds.check_calls(plan, one, where)
             self.check_gaps(one, where)
-            self.check_replaced(one, where)
         grouped = phase.groups is not None or any(view.buffer in plan.per_part for view in phase.arguments)
         if grouped:
             check_groups(plan, phase, calls, self.ready, where)
         self.check_reads(phase, calls, where, grouped)
+        self.replaced.phase(phase, calls, where)
         kept = bounds.continued(plan, index, *self.calls[max(0, index - 1) : index + 1]) if phase.continues else set()
         writes = [(one, a, extent) for one in calls for a, extent in one.writes if not self.is_own(extent)]
         if (phase.continues or phase.independent) and not self.in_turn:
@@ -109,7 +112,6 @@ class Proof:
             self.note(name, self.runs(name, own, phase, where), where, name in kept, in_order)
         self.since_reads += self.with_results(extent for one in calls for _, extent in one.reads_of_others)
         self.since_writes += [extent for _, _, extent in writes]
-        self.replaced += [x for _, _, x in writes if plan.in_place and x.buffer in plan.outputs]
         self.written |= names.keys()
         self.ready |= names.keys()
 
@@ -118,10 +120,8 @@ class Proof:
 
     def with_results(self, extents: Iterable[Extent]) -> list[Extent]:
         """The extents, and those of outputs whose memory these may be."""
-        found, plan = list(extents), self.plan
-        inputs = [x for x in found if x.buffer in plan.in_place]
-        same = ((x, name) for x in inputs for name in plan.outputs if plan.tensors[name] == plan.tensors[x.buffer])
-        return found + [replace(x, buffer=name) for x, name in same]
+        found = list(extents)
+        return found + self.replaced.places(found)
 
     def check_reads(self, phase: Phase, calls: list[Calls], where: str, grouped: bool) -> None:
         """What is read has been written, and no record of the phase writes what another one reads."""
@@ -138,15 +138,6 @@ class Proof:
                     raise PlanError(f"{where}: reads of {extent.buffer} may see what other records write")
                 if extent.buffer in self.partial:
                     self.check_partial(one, argument, extent.buffer)
-
-    def check_replaced(self, one: Calls, where: str) -> None:
-        """No input is read after a phase that has written an output there, whose memory it may be."""
-        for argument, spans in one.accesses.reads.items():
-            name = one.view(argument).buffer
-            for same in self.with_results([one.extent(argument, spans)])[1:] if name in self.plan.in_place else ():
-                if same.buffer != name and same.overlaps(self.replaced):
-                    said = f"{name} is read after {same.buffer}, whose memory it may be, was written"
-                    raise PlanError(f"{one.where(where)}: {said}")
 
     def check_gaps(self, one: Calls, where: str) -> None:
         """Of an input whose elements have gaps between them only elements are read."""

@@ -158,7 +158,7 @@ def plan_of(text: dict[str, Any], take: Callable[[Any], npt.NDArray[Any]], specs
         constants={name: take(array) for name, array in text["constants"].items()},
         scratch_bytes=text["scratch_bytes"],
         outputs=tuple(text["outputs"]),
-        in_place=tuple(text["in_place"]),
+        in_place=tuple(map(tuple, text["in_place"])),
         per_part=tuple(text["per_part"]),
     )
 

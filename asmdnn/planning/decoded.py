@@ -52,8 +52,11 @@ def check_buffers(plan: Plan) -> None:
         require(type(size) is int and 0 <= size <= MAX_BYTES, f"scratch {name} has no size")
     for name, array in named(plan.constants, "constants"):
         require(array.dtype == np.int64 and array.ndim == 1, f"constant {name} is no list of int64")
-    for names in (plan.outputs, plan.in_place):
+    for names in (plan.outputs, *plan.in_place):
         require(all(isinstance(name, str) and name in plan.tensors for name in names), "an output is no tensor")
+    pairs = all(len(pair) == 2 and pair[0] not in plan.outputs and pair[1] in plan.outputs for pair in plan.in_place)
+    alike = pairs and all(plan.tensors[x] == plan.tensors[y] for x, y in plan.in_place)
+    require(alike, "an input that may be memory of an output lies otherwise")
     require(bool(plan.outputs), "it writes nothing")
 
 

@@ -4,7 +4,7 @@ A barrier stands before each phase, unless it continues the one before or is ind
 not depend on who runs it, so results are bitwise equal for every thread count.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
 from typing import NoReturn
@@ -21,6 +21,7 @@ from asmdnn.records import dataclass, once
 
 ALIGNMENT_BYTES = 64  # of scratch
 APART_BYTES = 128  # between what two threads write
+Pairs = tuple[tuple[str, str], ...]  # of inputs, and of outputs whose memory they may be
 OBJECTS_BYTES = 2_000  # Python objects of a plan, and of each phase, about, beside the schedule
 
 
@@ -30,7 +31,7 @@ class Plan:
 
     tensors: the descriptors of the arguments that the caller passes; constants: data that the plan owns (tap lists),
     read-only from here on; scratch_bytes: buffers that live during a call, 64-byte aligned.  `outputs` names the
-    tensors that are written; `in_place` the inputs that may be the same memory as an output of the same descriptor;
+    tensors that are written; `in_place` pairs of an input and an output of its descriptor, whose memory it may be;
     `per_part` the scratch of which every part of a phase has its own, that size each.
     """
 
@@ -40,7 +41,7 @@ class Plan:
     constants: Mapping[str, Int64]
     scratch_bytes: Mapping[str, int]
     outputs: tuple[str, ...]
-    in_place: tuple[str, ...] = ()
+    in_place: Pairs = ()
     per_part: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -150,6 +151,11 @@ class Plan:
             from asmdnn.planning.check import check_plan
 
         check_plan(self)
+
+
+def alike(tensors: Mapping[str, MemoryDesc], names: Iterable[str], output: str) -> Pairs:
+    """Each of these inputs that has the output's descriptor, with the output."""
+    return tuple([(name, output) for name in names if tensors[name] == tensors[output]])
 
 
 def bytes_of(plans: Sequence[Plan]) -> int:

@@ -77,24 +77,26 @@ class Calls:
     def taps(self) -> TapList | None:
         return self.accesses.taps
 
-    def reads_its_own(self, argument: int, spans: Spans) -> bool:
-        """Whether every record reads through an argument only bytes that it writes itself."""
+    def reads_its_own(self, argument: int, spans: Spans, buffer: str = "") -> bool:
+        """Whether every record reads through an argument only bytes that it writes itself; buffer: of another one,
+        whose memory is that of the argument's."""
+        buffer = buffer or self.view(argument).buffer
         if argument in self.moved:
             return False
         return any(
-            spans.are_among(written) and self.same_place(argument, other)
+            self.view(other).buffer == buffer and spans.are_among(written) and self.same_bytes(argument, other)
             for other, written in self.accesses.writes.items()
         )
 
-    def same_place(self, one: int, other: int) -> bool:
-        """Whether two arguments point to the same byte in every record."""
+    def same_bytes(self, one: int, other: int) -> bool:
+        """Whether two arguments point to the same byte of their buffers in every record."""
         if one == other:
             return True
         a, b = self.view(one), self.view(other)
         distance = b.offset_bytes - a.offset_bytes
         moves = all(strides[one] == strides[other] for _, strides in self.phase.repeats)
         equal = (self.offsets[:, one] == self.offsets[:, other] + distance).all()
-        return a.buffer == b.buffer and moves and bool(equal)
+        return moves and bool(equal)
 
     def _reads_of_others(self) -> Iterator[tuple[int, Extent]]:
         for argument, spans in self.accesses.reads.items():

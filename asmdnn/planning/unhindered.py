@@ -18,9 +18,7 @@ def without_needless_barriers(plan: Plan) -> Plan:
 
     A barrier goes only if all phases up to the next one may run beside those before it."""
     known, phases = dict[KernelSpec, Touched](), list[Phase]()
-    shared = {
-        name: {name, *(x for x in plan.outputs if plan.tensors[x] == plan.tensors[name])} for name in plan.in_place
-    }
+    shared = {name: {name, *(y for x, y in plan.in_place if x == name)} for name, _ in plan.in_place}
     read, written, before = set[str](), set[str](), set[str]()
     for together in intervals(plan.phases):
         reads, writes = set[str](), set[str]()

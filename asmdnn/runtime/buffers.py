@@ -25,7 +25,7 @@ def outputs_of(plan: Plan) -> tuple[Output, ...]:
     for name in plan.outputs:
         desc = plan.tensors[name]
         others = tuple((i, tensor.size_bytes) for i, (other, tensor) in enumerate(tensors) if other != name)
-        shared = frozenset(position[other] for other in plan.in_place if plan.tensors[other] == desc)
+        shared = frozenset(position[other] for other, output in plan.in_place if output == name)
         found.append(Output(name, position[name], desc.size_bytes, others, shared))
     return tuple(found)
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View
 from asmdnn.planning.phases import barriers_before
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.touches import Calls, Footprints, element_sizes
 from asmdnn.records import replace
 
@@ -273,11 +272,11 @@ def of_lists(calls: Calls) -> list[int]:
 
 
 def place_claimed(plan: Plan) -> Iterator[Plan]:
-    """An input is said to be one that may give way to the result."""
-    result: MemoryDesc = plan.tensors[plan.outputs[0]]
-    for name, desc in plan.tensors.items():
-        if desc == result and name not in (*plan.outputs, *plan.in_place):
-            yield replace(plan, in_place=(*plan.in_place, name))
+    """An input is said to be one that may give way to an output."""
+    for output in plan.outputs:
+        for pair in alike(plan.tensors, (name for name in plan.tensors if name not in plan.outputs), output):
+            if pair not in plan.in_place:
+                yield replace(plan, in_place=(*plan.in_place, pair))
 
 
 MUTATIONS: dict[str, Mutation] = {

@@ -48,15 +48,14 @@ def check(case: Conforming, isa: str, threads: tuple[int, ...]) -> str:
 
 
 def check_in_place(case: Conforming, pd: dnn.PrimitiveDesc, results: list[bytes]) -> None:
-    """dst in the place of each input that may give way to it."""
+    """Each output in the place of each input that may give way to it."""
     if pd.attr.reads_dst():
         return
-    tensors, result = pd.plan.tensors, pd.plan.outputs[0]
-    for source in (name for name in pd.plan.in_place if tensors[name] == tensors[result]):
+    for source, result in pd.plan.in_place:
         memories = case.memories(pd)
         memories[result] = memories[source]
         dnn.Primitive(pd).execute(**memories)
-        assert case.check(pd, memories) == results, f"in the place of {source} there are other bits"
+        assert case.check(pd, memories) == results, f"{result} has other bits in the place of {source}"
 
 
 def check_all(cases: list[Conforming], isa: str, kind: str, threads: int) -> None:

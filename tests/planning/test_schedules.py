@@ -201,7 +201,7 @@ def test_phases_that_are_not_apart() -> None:
     copied = plan_of(phase(ALL, SRC, KEPT), phase(ALL, SRC, DST, independent=True), scratch={"kept": ROWS * ROW})
     copied.check()
     with pytest.raises(PlanError, match="dst may be what other records touch, without a barrier"):  # dst is src
-        replace(copied, in_place=("src",)).check()
+        replace(copied, in_place=(("src", "dst"),)).check()
     over = (phase(ALL, SRC, KEPT), phase(ALL, KEPT, DST), phase(ALL, SRC, KEPT, independent=True))
     with pytest.raises(PlanError, match="kept may be what other records touch, without a barrier"):
         plan_of(*over, scratch={"kept": ROWS * ROW}).check()
@@ -296,4 +296,4 @@ def test_barriers_that_nobody_needs() -> None:
     plan.check()
     plain = plan_of(phase(ALL, SRC, KEPT), phase(ALL, SRC, DST), scratch={"kept": ROWS * ROW})
     assert without_needless_barriers(plain).phases[1].independent
-    assert not without_needless_barriers(replace(plain, in_place=("src",))).phases[1].independent
+    assert not without_needless_barriers(replace(plain, in_place=(("src", "dst"),))).phases[1].independent

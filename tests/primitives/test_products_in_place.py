@@ -28,7 +28,7 @@ def test_dst_over_the_operand(isa: str, dims: tuple[int, int, int]) -> None:
     for threads in (1, 2, 3):
         pd = planned(isa, dims, dnn.MemoryDesc((m, n), dnn.f32, "ab"), threads)
         pd.plan.check()
-        assert pd.plan.in_place == ("binary_0",), pd.implementation
+        assert pd.plan.in_place == (("binary_0", "dst"),), pd.implementation
         for in_place in (False, True):
             src, weights, old = (dnn.Memory.from_array(array.copy()) for array in arrays)
             dst = old if in_place else dnn.Memory(pd.dst_desc)

@@ -42,6 +42,15 @@ class StepGraph:
         outputs, memory = step.pd.plan.outputs, self.steps.memory
         return {memory.located(x).buffer for name, x in step.buffers.items() if (name in outputs) is is_output}
 
+    def reads_in_place(self, i: int, old: str, made: str) -> bool:
+        """Whether a step may write the buffer that it makes over a state that it reads: all of it, in its place."""
+        step = self.steps.steps[i]
+        places, plan = {name: self.steps.memory.located(x) for name, x in step.buffers.items()}, step.pd.plan
+        read = [name for name, place in places.items() if place.buffer == old and name not in plan.outputs]
+        written = [name for name in plan.outputs if name in places and places[name].buffer == made]
+        is_whole = all(step.buffers[name] == old for name in read) and all(step.buffers[x] == made for x in written)
+        return is_whole and all((name, output) in plan.in_place for name in read for output in written)
+
     def write(self, buffer: str, window: StateWindow) -> None:
         """From now on a buffer is a state."""
         self.written[buffer] = window
@@ -70,14 +79,7 @@ def may_write(graph: StepGraph, buffer: str, window: StateWindow) -> bool:
     later = graph.all_after(makers)
     if not makers or later.intersection(graph.readers.get(window.old, ())) or later.intersection(makers):
         return False
-    return all(reads_in_place(graph.steps.steps[i], window.old) for i in makers if window.old in graph.reads[i])
-
-
-def reads_in_place(step: NetworkStep, old: str) -> bool:
-    """Whether a step may write its result over a state that it reads."""
-    plan = step.pd.plan
-    own = [name for name, buffer in step.buffers.items() if buffer == old]
-    return all(name in plan.in_place and plan.tensors[name] == plan.tensors[plan.outputs[0]] for name in own)
+    return all(graph.reads_in_place(i, window.old, buffer) for i in makers if window.old in graph.reads[i])
 
 
 def check_order(graph: StepGraph) -> None:

@@ -11,7 +11,7 @@ from asmdnn.generators.functions.row_programs import centred_sums, factor_progra
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
@@ -86,9 +86,8 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine, way: st
     wide = {name: as_channels(tensor, src.ndims) for name, tensor in vectors.items()}
     steps = BatchSteps(engine, src, {"diff_dst": images["diff_dst"]}, mask, added, wide)
     steps.add(images["diff_src"], desc, has_sums=len(results) > 1 + len(added))
-    # Masked gradients are stored before src is read for the last time.
-    in_place = tuple(name for name in replaceable(images) if name != "src" or src not in added.values())
-    return without_needless_barriers(steps.assembly.plan(name, tensors, results, in_place))
+    masked = (pair for output in added for pair in alike(tensors, ["diff_dst"], output))  # src is read after them
+    return without_needless_barriers(steps.assembly.plan(name, tensors, results, (*replaceable(images), *masked)))
 
 
 class BatchSteps(GradientSteps):

@@ -50,9 +50,7 @@ class PReLURequest(NamedTuple):
     def plan(self, way: str, steps: GradientSteps) -> Plan:
         tensors = {**self.images, **self.weights}
         name = f"{way}:{f32_level(self.engine.isa)}"
-        # Images are read after diff_weights is written, whose memory one of equal dims might be.
-        in_place = tuple(x for x in replaceable(self.images) if tensors[x] != self.result)
-        return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"), in_place)
+        return steps.assembly.plan(name, tensors, ("diff_src", "diff_weights"), replaceable(self.images))
 
 
 def request_of(desc: PReLUBackward, attr: Attr, engine: Engine) -> PReLURequest:

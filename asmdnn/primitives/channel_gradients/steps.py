@@ -10,6 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
+from asmdnn.planning.plan import Pairs, alike
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
@@ -53,9 +54,9 @@ def check_vectors(vectors: Tensors) -> None:
         check_tensors({name: tensor}, name)
 
 
-def replaceable(images: Tensors) -> tuple[str, ...]:
+def replaceable(images: Tensors) -> Pairs:
     """What diff_src may take the memory of: it is written last, each element where it is read."""
-    return tuple(name for name in ("src", "diff_dst") if images[name] == images["diff_src"])
+    return alike(images, ("src", "diff_dst"), "diff_src")
 
 
 def row_of_channels(src: MemoryDesc, images: int = 1) -> MemoryDesc:

@@ -60,5 +60,5 @@ def after_reciprocals(plan: Plan, operand: str, engine: Engine) -> Plan:
     assembly.add(phases_of([once], views(used), tuning.phases))
     assembly.add_plan(plan, {operand: View(room)})
     tensors[SCALES] = MemoryDesc((count,), f32, "a")
-    in_place = tuple(name for name in plan.in_place if name != operand)
+    in_place = tuple(pair for pair in plan.in_place if pair[0] != operand)
     return assembly.plan(plan.implementation, tensors, plan.outputs, in_place)

@@ -115,7 +115,7 @@ def renamed(plan: Plan, desc: BackwardData) -> Plan:
         phases=tuple(phase.on(places) for phase in plan.phases),
         tensors={name: tensors[name] for name in order} | read_behind,
         outputs=("diff_src",),
-        in_place=tuple(NAMES.get(name, name) for name in plan.in_place),
+        in_place=tuple((NAMES.get(x, x), NAMES.get(y, y)) for x, y in plan.in_place),
     )
 
 

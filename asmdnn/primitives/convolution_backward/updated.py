@@ -19,7 +19,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import NOTHING, View, records_of
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.planning.steps import StepRecords, add_each, steps_of
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
@@ -177,7 +177,9 @@ class UpdatedGradient:
         asked = {"src": self.src, UPDATED: self.weights, "diff_dst": self.dst}
         every = {**asked, **dict.fromkeys(further, self.weights), **tensors}
         name = f"{NAME}:{self.engine.isa}"
-        return assembly.plan(name, every, (UPDATED, *further), tuple(full))
+        outputs = UPDATED, *further
+        in_place = tuple(pair for output in outputs for pair in alike(every, full, output))
+        return assembly.plan(name, every, outputs, in_place)
 
     def tiles(self, tables: Tables, full: Sequence[str]) -> Iterator[StepRecords]:
         """The tiles of a group, each of which prefetches at most a row of what is read in the end."""

@@ -79,7 +79,7 @@ def inside_of(desc: Dropout, attr: Attr, engine: Engine) -> Inside:
         starts = np.arange(0, desc.src.nelems(), engine.tuning.dropout.record_elements)
         assembly.constants[FIRSTS] = starts.astype(np.int64)
         assembly.add([phase_of(starts, tensors, isa, engine.tuning.dropout)])
-    whole = assembly.plan(f"{NAME}:{isa}", tensors, ("dst", "mask"), ("src",))
+    whole = assembly.plan(f"{NAME}:{isa}", tensors, ("dst", "mask"), (("src", "dst"),))
     return Inside(whole, passed, engine.tuning, engine.isa)
 
 

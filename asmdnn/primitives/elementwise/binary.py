@@ -86,7 +86,7 @@ def plan(desc: BinaryForward, attr: Attr, engine: Engine) -> Plan:
     unscaled = replace(attr, scales={}, zero_points={})  # type: ignore[arg-type]  # as __init__
     found = schedule(Request("binary", ("src0", src0), ("dst", dst), others, main), unscaled, engine)
     vectors = in_vectors(scales)
-    in_place = tuple(name for name in found.in_place if name not in vectors)
+    in_place = tuple(pair for pair in found.in_place if pair[0] not in vectors)
     return replace(found, tensors={**found.tensors, **vectors}, in_place=in_place) if scales else found
 
 

@@ -25,7 +25,7 @@ from asmdnn.planning.calls import phases_of as records_of_calls
 from asmdnn.planning.loops import NEAR_STEP, Box, Loop, boxes, cut_loop
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.phase import Phase, View, views
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import PhaseTuning, Tuning
 from asmdnn.primitives.attributes.attr import Attr
@@ -91,7 +91,8 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
                 spec = replace(spec, interleaved=vectors_in_turn(spec, tuning), ahead_bytes=tuning.ahead_bytes)
             costs.setdefault(spec, cost(spec, tuning))
             calls.append((spec, piece, tuple(x for x in piece.loops if x is not row and x is not rows)))
-    in_place = tuple(tensor for tensor, desc in tensors.items() if desc == request.dst[1])
+    results = tuple(name for name, _ in request.results)
+    inputs = [name for name in tensors if name not in results]
     sizes = [desc.dtype.size_bytes for desc in tensors.values()]
     phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
     if request.mask:
@@ -102,8 +103,8 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
         tensors=tensors,
         constants={},
         scratch_bytes={},
-        outputs=tuple(result for result, _ in request.results),
-        in_place=in_place,
+        outputs=results,
+        in_place=tuple(pair for result in results for pair in alike(tensors, inputs, result)),
     )
     return between_reorders(plan, passed, engine.tuning, isa=engine.isa)
 

@@ -131,9 +131,7 @@ class ChannelPlan:
         # Where vectors are copied, the reorders outside say so.
         is_copied = apply.implementation.startswith(WORD) and not self.copied_tensors
         name = f"{WORD}+{self.name}" if is_copied else self.name
-        # Statistics are written before src is read for the last time, whose dims they may have.
-        apart = all(tensors[output] != self.src for output in outputs[1:])
-        in_place = tuple(name for name in apply.in_place if name == "src" and apart)
+        in_place = tuple(pair for pair in apply.in_place if pair[0] == "src")
         return without_needless_barriers(self.assembly.plan(name, tensors, outputs, in_place))
 
     def by_units(self, passed: Mapping[str, MemoryDesc], outputs: tuple[str, ...]) -> Plan | None:

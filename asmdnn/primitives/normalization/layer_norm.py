@@ -10,7 +10,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import Loop
 from asmdnn.planning.move_tuning import NormalizationTuning
 from asmdnn.planning.phase import views
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
@@ -62,7 +62,6 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine, way: str) -> I
     stored_at = narrowing_level(dst.dtype.name, engine.isa)
     calls = RowCalls(desc, chain, stored_at, tuning).calls(tensors, nest)
     costs = {spec: cost(spec, tuning.normalization) for spec in dict.fromkeys(spec for spec, *_ in calls)}
-    in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
     sizes = [dtype.size_bytes for dtype in types_of(tensors)]
     phases = phases_of(calls, costs, views(tuple(tensors)), tuning.phases, sizes)
     return Inside(
@@ -73,7 +72,7 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine, way: str) -> I
             constants={},
             scratch_bytes={},
             outputs=outputs,
-            in_place=in_place,
+            in_place=alike(tensors, ["src"], "dst"),
         ),
         passed,
         tuning,

@@ -14,7 +14,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
 from asmdnn.planning.phase import flushing
 from asmdnn.planning.phases import may_be_overwritten
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Pairs, Plan, alike
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
@@ -119,13 +119,13 @@ def finished(job: Job, assembly: Assembly) -> Plan:
     return between_reorders(plan, job.passed, job.target.tuning, job.reads, isa=job.target.isa)
 
 
-def overwritten(job: Job, assembly: Assembly) -> tuple[str, ...]:
+def overwritten(job: Job, assembly: Assembly) -> Pairs:
     """The operands of post-ops that may share dst's memory: none where dst holds partial sums before they are read."""
     (dst, *others), names = job.outputs, job.target.epilogue.chain.names
     if others:
         return ()
-    alike = [name for name in names if job.tensors.get(name) == job.tensors[dst]]
-    return tuple(name for name in alike if may_be_overwritten(assembly.phases, name, dst))
+    pairs = alike(job.tensors, (name for name in names if name in job.tensors), dst)
+    return tuple(pair for pair in pairs if may_be_overwritten(assembly.phases, *pair))
 
 
 def multiply(assembly: Assembly, p: Product, target: Target, tiles: Target | None = None) -> None:

@@ -64,7 +64,7 @@ def planned(planners: tuple[Planner[Any], ...], depths: dict[str, int], desc: An
         add_parts(assembly, (name, given[name]), (room_of(name), plain[name]), depth, ORDERS[name])
     plan = between_reorders(inner, plain, engine.tuning, isa=engine.isa)
     assembly.add_plan(plan, {name: View(room_of(name)) for name in made})
-    in_place = tuple(name for name in plan.in_place if name not in depths)
+    in_place = tuple(pair for pair in plan.in_place if pair[0] not in depths)
     tensors = {**plan.tensors, "weights": split, **given}
     return assembly.plan(f"{attr.fpmath_mode}+{plan.implementation}", tensors, plan.outputs, in_place)
 

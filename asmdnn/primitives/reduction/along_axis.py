@@ -75,7 +75,7 @@ class AlongAxis(Generic[AnySpec]):
             constants={},
             scratch_bytes={},
             outputs=results(tensors),
-            in_place=("src",) if self.in_place(tensors) else (),
+            in_place=(("src", "dst"),) if self.in_place(tensors) else (),
         )
         return between_reorders(plan, self.arguments(self.passed), self.tuning, isa=self.isa)
 

@@ -14,7 +14,7 @@ from asmdnn.memory.summed import SummedDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
 from asmdnn.planning.phases import barriers_before
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Pairs, Plan, alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
@@ -164,14 +164,16 @@ def copied(inside: Inside) -> Plan:
     return plan
 
 
-def in_place(plan: Plan, copies: Container[str], tensors: Mapping[str, MemoryDesc]) -> tuple[str, ...]:
+def in_place(plan: Plan, copies: Container[str], tensors: Mapping[str, MemoryDesc]) -> Pairs:
     """The inputs that may be the memory of an output.  What is copied in front is not read once outputs are written;
-    and if all outputs are copied back, after everything else, no input is."""
+    and once outputs are copied back, after everything else, no input is."""
     inputs = [name for name in tensors if name not in plan.outputs]
-    copied = [name in copies for name in plan.outputs]
-    if all(copied):
-        return tuple(inputs)
-    return tuple(name for name in inputs if name in copies or (name in plan.in_place and not any(copied)))
+    return tuple(
+        pair
+        for output in plan.outputs
+        for pair in alike(tensors, inputs, output)
+        if pair[0] in copies or output in copies or pair in plan.in_place
+    )
 
 
 def copy_of(name: str) -> str:

@@ -147,5 +147,5 @@ def renamed(plan: Plan) -> Plan:
         phases=tuple(phase.on({name: View(here) for name, here in NAMES.items()}) for phase in plan.phases),
         tensors={NAMES[name]: plan.tensors[name] for name in ("src", "dst")},
         outputs=("diff_src",),
-        in_place=tuple(NAMES[name] for name in plan.in_place),
+        in_place=tuple((NAMES[x], NAMES[y]) for x, y in plan.in_place),
     )

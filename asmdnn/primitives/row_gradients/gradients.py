@@ -68,7 +68,7 @@ def plan_layer_norm(desc: LayerNormBackward, attr: Attr, engine: Engine, way: st
     assembly.scratch[FACTORS] = extra["variance"].size_bytes
     sums = with_sums(assembly, desc, {**passed, **plan.tensors}, engine)
     assembly.add_plan(plan, {})  # last, as diff_src may be the memory of what is summed
-    in_place = tuple(name for name in plan.in_place if name in IMAGES)
+    in_place = tuple(pair for pair in plan.in_place if pair[0] in IMAGES)
     whole = assembly.plan(f"{way}:{f32_level(engine.isa)}", {**given, **sums}, ("diff_src", *sums), in_place)
     return without_needless_barriers(whole)
 

@@ -10,7 +10,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import MAX_STEP, Loop, cut_loop
 from asmdnn.planning.phase import views
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import operands_along, phases_of
@@ -95,8 +95,7 @@ def planned(request: RowRequest, way: str, tensors: Mapping[str, MemoryDesc], ca
     costs = {spec: cost(spec) for spec, *_ in calls}
     sizes = [tensor.dtype.size_bytes for tensor in tensors.values()]
     phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
-    alike = (name for name, tensor in tensors.items() if tensor == tensors["diff_src"])
-    in_place = tuple(name for name in alike if name != "diff_src")
+    in_place = alike(tensors, (name for name in tensors if name not in OUTPUTS), "diff_src")
     plan = Plan(f"{way}:{f32_level(engine.isa)}", phases, tensors, {}, {}, outputs=OUTPUTS, in_place=in_place)
     return between_reorders(plan, request.passed, engine.tuning, isa=f32_level(engine.isa))
 

@@ -18,6 +18,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.calls import Call, phases_of
 from asmdnn.planning.loops import Box, Loop, cut_loop, merge
 from asmdnn.planning.phase import Phase, views
+from asmdnn.planning.plan import alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
@@ -52,8 +53,7 @@ def inside_of(desc: Scatter, attr: Attr, engine: Engine) -> Inside:
     if desc.updates.nelems():
         calls = list(calls_of(ScatterSizes.of(desc, tensors), engine))
         assembly.add(phases_of(calls, views(ARGUMENTS), engine.tuning.phases, along_dst=True))
-    in_place = ("src",) if tensors["src"] == tensors["dst"] else ()
-    whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",), in_place)
+    whole = assembly.plan(f"{NAME}:{NARROWEST}", tensors, ("dst",), alike(tensors, ["src"], "dst"))
     return Inside(whole, passed, engine.tuning, engine.isa)
 
 

@@ -15,7 +15,7 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
@@ -68,5 +68,5 @@ def rounded_after(plan: Plan, dst: MemoryDesc, attr: Attr, engine: Engine) -> Pl
     last = plan_of((stochastic_rounding.plans,), desc, engine)
     assembly.add_plan(last, {"src": View(room), "seed": View(ROUNDING_SEED)})
     tensors = {**plan.tensors, "dst": dst, ROUNDING_SEED: SEED}
-    in_place = tuple(name for name in plan.tensors if name not in plan.outputs)
+    in_place = alike(tensors, (name for name in plan.tensors if name not in plan.outputs), "dst")
     return assembly.plan(f"{NAME}+{plan.implementation}", tensors, plan.outputs, in_place)

@@ -12,6 +12,7 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.move_tuning import DropoutTuning
 from asmdnn.planning.phase import Int64, Phase, records_of, views
+from asmdnn.planning.plan import alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
@@ -71,8 +72,8 @@ def inside_of(desc: StochasticRounding, attr: Attr, engine: Engine) -> Inside:
         starts = np.arange(0, desc.src.nelems(), tuning.record_elements)
         assembly.constants[FIRSTS] = (starts + desc.first).astype(np.int64)
         assembly.add([phase_of(starts, tensors, isa, tuning)])
-    in_place = ("src",) if desc.dst.dtype == f32 else ()
-    return Inside(assembly.plan(f"{NAME}:{isa}", tensors, ("dst",), in_place), passed, engine.tuning, engine.isa)
+    plan = assembly.plan(f"{NAME}:{isa}", tensors, ("dst",), alike(tensors, ["src"], "dst"))
+    return Inside(plan, passed, engine.tuning, engine.isa)
 
 
 plans = as_passed_or_copied(NAME, inside_of, f32_level)
