@@ -284,3 +284,17 @@ def test_tiles_have_rows_of_several_where_there_are_fewer_then(text: str, joined
     pd = planned_by(TypedConv(text, BF16, tags=("axb", "any", "axb")), tuning_of("sapphire_rapids", ISA))
     specs = [spec for phase in pd.plan.phases for spec in phase.kernels if isinstance(spec, AmxTileSpec)]
     assert specs and all(spec.tile.items.joined == joined for spec in specs)
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_rows_between_are_pixels_of_src(is_part: bool) -> None:
+    """A part of a larger image has those of others between its rows, which are nobody's to read."""
+    case = TypedConv("mb1ic64ih9iw3oc32oh7ow2kh3kw2ph0", BF16, tags=("axb", "any", "axb"))
+    desc = case.desc()
+    if is_part:
+        whole = dnn.MemoryDesc((1, 64, 9, 5), dnn.bf16, "axb")
+        desc = replace(desc, src=whole.submemory(desc.src.dims, (0, 0, 0, 1)))
+    engine = dnn.Engine(isa=ISA, threads=1, tuning=replace(ALWAYS, phases=DEAR_CALLS.phases))
+    pd = proved_desc(desc, case.attr, engine)
+    specs = [spec for phase in pd.plan.phases for spec in phase.kernels if isinstance(spec, AmxTileSpec)]
+    assert specs and any(spec.tile.items.joined for spec in specs) is not is_part

@@ -21,7 +21,7 @@ from asmdnn.primitives.convolution.direct import channels_of_dst, scaled_dims
 from asmdnn.primitives.convolution.multiplied import check_f32, level_of_rows, types_of
 from asmdnn.primitives.convolution.operands import broadcast_layout
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.products.matrices import Matrix, row_of
+from asmdnn.primitives.products.matrices import Matrix, has_gaps, row_of
 from asmdnn.primitives.products.plan import Job, best
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
@@ -100,4 +100,5 @@ def matrix_of_pixels(name: str, desc: MemoryDesc, sizes: tuple[int, ...]) -> Mat
     if not layout.rows_touch(sizes):
         raise Refused(f"{name} {desc} has pixels at distances that vary")
     channel = layout.channel_bytes if desc.dims[1] > 1 else 0
-    return Matrix(name, layout.start_bytes, (layout.image_bytes,), layout.pixel_bytes, channel, desc.dtype)
+    steps = (layout.image_bytes,), layout.pixel_bytes, channel
+    return Matrix(name, layout.start_bytes, *steps, desc.dtype, has_gaps=has_gaps(desc))

@@ -16,7 +16,7 @@ from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.multiplied import types_of
 from asmdnn.primitives.convolution.raster import Raster
-from asmdnn.primitives.products.matrices import Matrix, Panels, matrix_of
+from asmdnn.primitives.products.matrices import Matrix, Panels, has_gaps, matrix_of
 from asmdnn.primitives.products.product import Product
 from asmdnn.records import replace
 
@@ -64,6 +64,7 @@ def product_of(desc: ConvolutionDesc, raster: Raster, axes: Axes) -> Product:
         column_bytes=GROUP_BYTES,
         dtype=types.src,
         group=types.group,
+        has_gaps=raster.copy is None and has_gaps(desc.src),
     )
     *rows, m = (axis.o for axis in axes)
     return Product(

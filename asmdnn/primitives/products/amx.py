@@ -115,7 +115,7 @@ def joined_rows(rows: int, groups: int, items: int, src_bytes: tuple[int, int], 
         return 0
     pitch = item_bytes // row_bytes
     joined = (items - 1) * pitch + rows
-    if pitch < rows or joined > MOST_ROWS:
+    if pitch < rows or joined > MOST_ROWS or (pitch > rows and p.src.has_gaps):
         return 0
     cycles = call_cycles(joined, BLOCK_COLUMNS, groups, tuning)
     return joined if cycles < call_cycles(rows, BLOCK_COLUMNS, groups, tuning, items) else 0

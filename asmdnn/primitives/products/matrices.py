@@ -1,5 +1,7 @@
 """The operands of a product as strides in bytes: matrices, and weights in panels."""
 
+from math import prod
+
 from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import LETTERS
@@ -14,6 +16,7 @@ class Matrix:
     """Element (b, r, c) of a batch of matrices; distances of 0 broadcast.  Bytes from the buffer's start.
 
     group: of `dtype` elements along k, if a dot takes several at once; an "element" is then such a group.
+    has_gaps: rows that may lie between two matrices are perhaps not of this tensor.
     """
 
     buffer: str
@@ -23,6 +26,7 @@ class Matrix:
     column_bytes: int
     dtype: DataType = f32
     group: int = 1
+    has_gaps: bool = False
 
     @property
     def element_bytes(self) -> int:
@@ -82,7 +86,12 @@ def matrix_of(name: str, desc: MemoryDesc) -> Matrix:
     """The last two dims of a plain desc as a matrix; dims of size 1 broadcast, whatever their strides."""
     size = desc.dtype.size_bytes
     *steps, row, column = (size * s if n > 1 else 0 for s, n in zip(desc.strides, desc.dims, strict=True))
-    return Matrix(name, size * desc.offset0, tuple(steps), row, column, desc.dtype)
+    return Matrix(name, size * desc.offset0, tuple(steps), row, column, desc.dtype, has_gaps=has_gaps(desc))
+
+
+def has_gaps(desc: MemoryDesc) -> bool:
+    """Whether there may be bytes of others between the elements, or in front of them."""
+    return desc.size_bytes != desc.dtype.size_bytes * prod(desc.padded_dims)
 
 
 def row_of(name: str, vector: MemoryDesc) -> Matrix:
