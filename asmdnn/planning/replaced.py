@@ -1,8 +1,8 @@
 """Part of the proof of a plan: an input that may be the memory of an output is read before it is written over.
 
-No phase reads it after one that has written there.  Within a phase, where records run in any order, a record reads just
-the ranges that it writes itself there, or what records after it in its group write.  Footprints have no order: that a
-kernel reads an element before it writes it is for the tests to say, which run each pair in place.
+No phase reads it after one that has written there.  Within a phase, where records run in any order, a record reads only
+what it writes itself there, or what records after it in its group write.  Footprints have no order: that a kernel reads
+an element before it writes it is for the tests to say, which run each pair in place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from asmdnn.errors import PlanError
+from asmdnn.planning.accesses import united
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.schedule import Schedule
 from asmdnn.planning.touches import Calls, Extent, in_chunks
@@ -61,8 +62,7 @@ class Replaced:
     def check_order(self, calls: Sequence[Calls], one: Calls, argument: int, place: Extent, where: str) -> None:
         """No record reads what another one may have written before."""
         writes = [(x, a) for x in calls for a, extent in x.writes if place.overlaps([extent])]
-        spans = one.accesses.reads.get(argument)
-        if not writes or (spans is not None and one.reads_its_own(argument, spans, place.buffer)):
+        if not writes or reads_its_own(one, argument, place.buffer):
             return
         record = argument not in one.moved and first_late(writes, one, argument)
         if record is not None:
@@ -78,12 +78,26 @@ def reach(one: Calls, argument: int) -> Extent:
     return one.extent(argument, spans)
 
 
+def reads_its_own(one: Calls, argument: int, buffer: str) -> bool:
+    """Whether every record reads through an argument only bytes that it writes at the same place of a buffer."""
+    written = [
+        x for a, x in one.accesses.writes.items() if one.view(a).buffer == buffer and one.same_bytes(argument, a)
+    ]
+    if argument in one.moved or not written:
+        return False
+    begins, ends = united(np.concatenate([x.begins for x in written]), np.concatenate([x.ends for x in written]))
+    first, last = (np.array(x) for x in zip(*one.accesses.reads[argument].merged(), strict=True))
+    at = np.searchsorted(begins, first, side="right") - 1
+    return bool(((at >= 0) & (last <= ends[at])).all())
+
+
 def said(one: Calls, argument: int, place: Extent) -> str:
     return f"{one.view(argument).buffer} is read after {place.buffer}, whose memory it may be, was written"
 
 
 def first_late(writes: Sequence[tuple[Calls, int]], one: Calls, argument: int) -> int | None:
-    """The first record that reads bytes which no record after it in its group writes; of all, if it is not known.
+    """The first record that reads bytes which neither it nor one after it in its group writes; of all, if that is not
+    known.
 
     Rounds move all of them alike, so that the first round stands for all: other groups write none of these bytes.
     """
@@ -96,14 +110,14 @@ def first_late(writes: Sequence[tuple[Calls, int]], one: Calls, argument: int) -
     if high - low > MOST_IN_ORDER:
         return 0
     first, last = first_and_last(written, low, high)
-    groups = np.arange(phase.count + 1) if phase.groups is None else phase.groups
+    groups = np.arange(len(phase.records) + 1) if phase.groups is None else phase.groups
     for numbers, begins, ends in in_chunks(one, argument, spans, 0):
         some = begins < ends
         late = (begins < low) | (ends > high)
         bounds = np.stack((begins, ends), 1).clip(low, high).ravel() - low
         earliest = np.minimum.reduceat(first, bounds)[::2]
         latest = np.maximum.reduceat(last, bounds)[::2]
-        late |= (earliest <= numbers) | (latest >= groups[np.searchsorted(groups, numbers, side="right")])
+        late |= (earliest < numbers) | (latest >= groups[np.searchsorted(groups, numbers, side="right")])
         if (late & some).any():
             return int(numbers[(late & some).argmax()])
     return None

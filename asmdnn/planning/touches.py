@@ -77,10 +77,9 @@ class Calls:
     def taps(self) -> TapList | None:
         return self.accesses.taps
 
-    def reads_its_own(self, argument: int, spans: Spans, buffer: str = "") -> bool:
-        """Whether every record reads through an argument only bytes that it writes itself; buffer: of another one,
-        whose memory is that of the argument's."""
-        buffer = buffer or self.view(argument).buffer
+    def reads_its_own(self, argument: int, spans: Spans) -> bool:
+        """Whether every record reads through an argument only bytes that it writes itself."""
+        buffer = self.view(argument).buffer
         if argument in self.moved:
             return False
         return any(
