@@ -11,6 +11,7 @@ from asmdnn.isa.levels import AVX512_CORE_AMX
 from asmdnn.ops.recurrent import packed_formats
 from asmdnn.primitives.core.uses import inside
 from asmdnn.records import replace
+from tests.conformance.running import Conforming, of_parts
 from tests.primitives import test_recurrent_bytes as of_bytes
 from tests.primitives import test_recurrent_dynamic as of_dynamic_bytes
 from tests.primitives.recurrent_case import (
@@ -27,6 +28,7 @@ from tests.primitives.recurrent_case import (
     typed,
 )
 from tests.primitives.test_amx_matmul import ALWAYS
+from tests.support.cases import read
 from tests.support.plans import emulate_plan, proved_desc
 
 ISA = AVX512_CORE_AMX.name
@@ -161,3 +163,12 @@ def test_f32_that_may_be_rounded() -> None:
     assert {name: packed[name] for name in weights} == {name: pd.plan.tensors[name] for name in weights}
     one = describe(dnn.LSTMForward, (4, 1, 256, 256)).with_formats({name: packed[name] for name in weights})
     assert dnn.primitive_desc(one, attr, LARGE).implementation.startswith("bf16+pairs")
+
+
+def test_rows_between_steps_are_nobodys() -> None:
+    """Of layers that are parts of larger tensors."""
+    (case,) = read("--rnn --cfg=u8u8u8f32 --alg=VANILLA_GRU --trivial-strides=true t5mb17sic48")
+    desc, attr = Conforming(case).work.describe()
+    pd = dnn.primitive_desc(of_parts(desc), attr, dnn.Engine(isa=ISA, threads=2, machine="sapphire_rapids"))
+    assert pd.implementation.endswith(f"bytes+amx:{ISA}")
+    pd.plan.check()

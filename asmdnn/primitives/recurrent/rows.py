@@ -43,8 +43,9 @@ class BufferRows:
         return replace(self, starts=tuple(start + offset_bytes for start in self.starts))
 
     def matrix(self, batch_bytes: tuple[int, ...] = ()) -> Matrix:
-        """The rows from the first one on, as an operand of a product."""
-        return Matrix(self.buffer, self.starts[0], batch_bytes, self.row_bytes, self.dtype.size_bytes, self.dtype)
+        """The rows from the first one on, as an operand of a product; those of steps may be a part of a tensor's."""
+        size = self.dtype.size_bytes
+        return Matrix(self.buffer, self.starts[0], batch_bytes, self.row_bytes, size, self.dtype, has_gaps=True)
 
     def desc(self, step: int, taken: tuple[int, int], columns: int) -> MemoryDesc:
         """The first columns of some rows of a step as a tensor; taken: the first row, and how many."""
