@@ -17,7 +17,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase
 from asmdnn.planning.splitting import split
-from asmdnn.records import dataclass, once
+from asmdnn.records import dataclass, once, replace
 
 ALIGNMENT_BYTES = 64  # of scratch
 APART_BYTES = 128  # between what two threads write
@@ -156,6 +156,13 @@ class Plan:
 def alike(tensors: Mapping[str, MemoryDesc], names: Iterable[str], output: str) -> Pairs:
     """Each of these inputs that has the output's descriptor, with the output."""
     return tuple([(name, output) for name in names if tensors[name] == tensors[output]])
+
+
+def with_tensors(plan: Plan, tensors: Mapping[str, MemoryDesc]) -> Plan:
+    """The plan of tensors that are described otherwise, such as a matrix as the image that it is; of other dims none is
+    another one's memory."""
+    pairs = tuple([pair for pair in plan.in_place if tensors[pair[0]] == tensors[pair[1]]])
+    return replace(plan, tensors=tensors, in_place=pairs)
 
 
 def bytes_of(plans: Sequence[Plan]) -> int:

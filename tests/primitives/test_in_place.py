@@ -69,3 +69,16 @@ def test_the_proof_finds_an_input_that_is_read_after_its_place_was_written() -> 
     plan.check()
     with pytest.raises(PlanError, match="src is read after diff_src_1, whose memory it may be, was written"):
         replace(plan, in_place=(("src", "diff_src_1"), *plan.in_place)).check()
+
+
+@pytest.mark.parametrize("words", [
+    "--ip --dt=u8:s8:bf16 --attr-scales=wei:per_oc --bia-dt=bf16 mb1ic79ih3oc4",
+    "--ip --dt=u8:s8:f32 --attr-scales=wei:per_oc --bia-dt=f32 mb1ic79ih3oc4",
+    "--conv --dt=u8:s8:f32 --attr-scales=wei:per_oc --bia-dt=f32 mb1ic64ih1oc64oh1kh1",
+])  # fmt: skip
+def test_a_bias_of_other_dims_is_not_dst(words: str, planned_isa: str) -> None:
+    """Though the row of a matrix that it is has dst's."""
+    (case,) = read(words)
+    plan = Conforming(case).planned(planned_isa).plan
+    assert ("bias", "dst") not in plan.in_place
+    plan.check()

@@ -11,7 +11,7 @@ from math import prod
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, with_tensors
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.post_ops import Binary, PReLU
@@ -64,7 +64,7 @@ def answers(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Pl
         own = {**answer.tensors} | {name: tensor for name, tensor in tensors.items() if not tensor.is_any}
         if desc.weights.is_any:
             own["weights"] = of_matrix(answer.tensors["weights"], desc.weights.dims, order)
-        yield replace(answer, tensors={**own, **attr.tensors()}, implementation=name)
+        yield replace(with_tensors(answer, {**own, **attr.tensors()}), implementation=name)
 
 
 def pixels(tensor: MemoryDesc, order: tuple[int, ...]) -> MemoryDesc:

@@ -14,7 +14,7 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.summed import SummedDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.planning.plan import Plan
+from asmdnn.planning.plan import Plan, with_tensors
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
@@ -56,10 +56,10 @@ def plan(desc: InnerProductForward, attr: Attr, engine: Engine) -> Iterator[Plan
         if isinstance(answer, Refusal):
             yield answer
             continue
-        own = {name: read.get(name, tensor) for name, tensor in answer.tensors.items()}
-        as_passed = {**own, **described}
+        inner = with_tensors(answer, {name: read.get(name, tensor) for name, tensor in answer.tensors.items()})
+        as_passed = {**inner.tensors, **described}
         reads = ("dst",) * attr.reads_dst()
-        yield between_reorders(replace(answer, tensors=own), as_passed, engine.tuning, reads, isa=f32_level(engine.isa))
+        yield between_reorders(inner, as_passed, engine.tuning, reads, isa=f32_level(engine.isa))
 
 
 def answers(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
