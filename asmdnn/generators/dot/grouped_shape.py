@@ -14,7 +14,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import VECTORS, lanes_of
-from asmdnn.records import dataclass, replace
+from asmdnn.records import altered, dataclass, replace
 from asmdnn.types import DataType, f32
 
 SRC, WEIGHTS, BIAS, DST, SHAPE = range(5)
@@ -24,6 +24,7 @@ TAIL_REGISTERS = {32: 1, 64: 0}  # that a mask takes, by bytes of a vector
 LEAST_PIXELS = 8  # of a segment: their multiplies are under way together
 MOST_MULTIPLIES = 640  # of a segment's kernel row, all inputs of a group: code of 4 KiB
 MOST_HELD, HELD = 9, 4  # weights of a kernel row in registers: all of them, or of a longer row some at a time
+IN_WORDS = ("overlap", "src_plane_bytes", "weights_plane_bytes", "src_row_bytes", "src_tap_bytes", "dst_row_bytes")
 AnyRows = TypeVar("AnyRows", bound="GroupedRows")
 Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position) pairs
 
@@ -295,5 +296,5 @@ class GroupedRows(RowNumbers):
 def without_image(spec: AnyRows) -> AnyRows:
     """The same without what is in the words of an image."""
     segments = tuple(replace(x, times=0) if x.is_counted else x for x in spec.segments)
-    spec = replace(spec, bands=(), segments=segments, overlap=0, src_plane_bytes=0, weights_plane_bytes=0)
-    return replace(spec, src_row_bytes=0, src_tap_bytes=0, dst_row_bytes=0, post_ops=spec.chain)
+    found: AnyRows = altered(spec, bands=(), segments=segments, post_ops=spec.chain, **dict.fromkeys(IN_WORDS, 0))
+    return found

@@ -19,7 +19,7 @@
 from enum import IntEnum
 
 from asmdnn.isa.formula import float_of
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, once
 
 IN_MEMORY = ("input", "number", "constant")  # steps that compute nothing
 
@@ -55,7 +55,7 @@ class Step:
     immediate: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, so that it keeps its hash and its text: planning takes hundreds of both
 class Program:
     """Steps in an order in which they can be computed; `results` are the numbers of the values that are asked for."""
 
@@ -63,7 +63,18 @@ class Program:
     results: tuple[int, ...]
 
     def __hash__(self) -> int:
-        return hash((self.results, *[step.immediate for step in self.steps]))  # planning takes hundreds of it
+        return self._hash
+
+    def __repr__(self) -> str:
+        return self._text
+
+    @once
+    def _hash(self) -> int:
+        return hash((self.results, *[step.immediate for step in self.steps]))
+
+    @once
+    def _text(self) -> str:
+        return f"Program(steps={self.steps!r}, results={self.results!r})"
 
     @property
     def inputs(self) -> int:

@@ -5,6 +5,7 @@ So of a large image a few units are written out, whole strips of rows or columns
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from math import lcm, prod
 
 import numpy as np
@@ -17,6 +18,7 @@ from asmdnn.primitives.convolution.tiles import RowCut, strips_at
 from asmdnn.primitives.convolution.tiling import Tiling
 from asmdnn.records import dataclass
 
+MOST_CUTS = 64  # of images that are not large
 Repeats = tuple[Repeat, ...]
 
 
@@ -90,11 +92,17 @@ def cut_image(g: ConvGeometry, tiling: Tiling, most: int, together: int) -> Tile
 
 
 def whole_image(g: ConvGeometry, tiling: Tiling) -> TileCut:
-    if g.rows == 1:
-        row = RowCut(g.width, tiling.pixels)
+    return tiles_of_image(g.rows, g.width, tiling.pixels, tiling.strip_rows)
+
+
+@lru_cache(MOST_CUTS)
+def tiles_of_image(rows: int, width: int, pixels: int, strip_rows: int) -> TileCut:
+    """The same of its sizes, which layers have in common, and any number of images."""
+    if rows == 1:
+        row = RowCut(width, pixels)
         tiles = np.arange(row.tiles)
         return TileCut(row.begins(tiles), row.sizes(tiles), (TilePiece(0, row.tiles),))
-    first, size = strips_at(g, tiling.pixels, tiling.strip_rows, [(0, g.rows)])
+    first, size = strips_at((rows, width), pixels, strip_rows, [(0, rows)])
     return TileCut(first, size, (TilePiece(0, len(first)),))
 
 
@@ -130,7 +138,8 @@ def tiles_between(g: ConvGeometry, tiling: Tiling, axis: int, spans: list[tuple[
     """(first pixels, sizes) of the tiles between outputs [begin, end) of an axis, which are whole units."""
     if axis < len(g.axes) - 1:
         below = g.rows // g.axes[axis].o
-        return strips_at(g, tiling.pixels, tiling.strip_rows, [(begin * below, end * below) for begin, end in spans])
+        rows = [(begin * below, end * below) for begin, end in spans]
+        return strips_at((g.rows, g.width), tiling.pixels, tiling.strip_rows, rows)
     row = RowCut(g.width, tiling.pixels)
     tiles = np.concatenate([np.arange(row.tile_at(begin), row.tile_at(end)) for begin, end in spans])
     first = np.add.outer(np.arange(g.rows) * g.width, row.begins(tiles)).ravel()

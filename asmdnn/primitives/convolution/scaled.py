@@ -9,7 +9,7 @@ every element that is broadcast, of every tile.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import wraps
+from itertools import chain
 from typing import Any
 
 from asmdnn.generators.move.conversion import Conversion
@@ -24,7 +24,7 @@ from asmdnn.primitives.convolution.description import ConvolutionDesc, Desc
 from asmdnn.primitives.convolution.direct import NAME, Parts, planned_parts
 from asmdnn.primitives.convolution.reordered import any_format, plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Planner, try_all
+from asmdnn.primitives.core.implementation import Answer, Planner, answers_of, try_all
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.records import dataclass, replace
@@ -75,17 +75,14 @@ def without_scales(attr: Attr) -> Attr:
 
 
 def scaling_src(planners: Sequence[Planner[Any]]) -> tuple[Planner[Any], ...]:
-    """The planners; where channels of src have scales, their plans after what multiplies src."""
-    return tuple(map(with_scales, planners))
+    """The planners, as one; where channels of src have scales, their plans after what multiplies src."""
 
+    def ask(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+        if not has_scales(attr):
+            return answers_of(planners, desc, attr, engine)
+        return chain.from_iterable(of_scaled_source(planner, desc, attr, engine) for planner in planners)
 
-def with_scales(planner: Planner[Desc]) -> Planner[Desc]:
-
-    @wraps(planner)
-    def ask(desc: Desc, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
-        return of_scaled_source(planner, desc, attr, engine) if has_scales(attr) else planner(desc, attr, engine)
-
-    return ask
+    return (ask,)
 
 
 def of_scaled_source(planner: Planner[Desc], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:

@@ -148,7 +148,7 @@ def patterns_of(g: TilePlane, first: Int64, size: Int64) -> tuple[tuple[Pattern,
 
 def all_tiles(g: ConvGeometry, pixels: int, strip_rows: int) -> Tiles:
     """An image cut into tiles of at most `pixels` output pixels."""
-    return make_tiles(g, *strips_at(g, pixels, strip_rows, [(0, g.rows)]))
+    return make_tiles(g, *strips_at((g.rows, g.width), pixels, strip_rows, [(0, g.rows)]))
 
 
 def sum_of(parts: Sequence[Int64]) -> Int64:
@@ -188,17 +188,21 @@ class RowCut:
         return pixel // (small + 1) if pixel <= more * (small + 1) else (pixel - more) // small
 
 
-def strips_at(g: ConvGeometry, pixels: int, strip_rows: int, spans: Sequence[tuple[int, int]]) -> tuple[Int64, Int64]:
-    """The first output pixel, in raster order, and the size of every tile of the strips in some spans of rows."""
+def strips_at(
+    image: tuple[int, int], pixels: int, strip_rows: int, spans: Sequence[tuple[int, int]]
+) -> tuple[Int64, Int64]:
+    """The first output pixel, in raster order, and the size of every tile of the strips in some spans of rows; image:
+    rows and pixels of a row."""
+    height, width = image
     none = [np.zeros(0, np.int64)]
     rows = np.concatenate([*none, *(np.arange(begin, end, strip_rows) for begin, end in spans)])
-    whole = int(np.count_nonzero(rows + strip_rows <= g.rows))
+    whole = int(np.count_nonzero(rows + strip_rows <= height))
     first, size = [*none], [*none]
-    for some, height in ((rows[:whole], strip_rows), (rows[whole:], g.rows % strip_rows)):
-        cut = RowCut(height * g.width, pixels)
+    for some, together in ((rows[:whole], strip_rows), (rows[whole:], height % strip_rows)):
+        cut = RowCut(together * width, pixels)
         if len(some):
             tiles = np.arange(cut.tiles)
-            first.append(np.add.outer(some * g.width, cut.begins(tiles)).ravel())
+            first.append(np.add.outer(some * width, cut.begins(tiles)).ravel())
             size.append(np.tile(cut.sizes(tiles), len(some)))
     return np.concatenate(first), np.concatenate(size)
 

@@ -38,6 +38,7 @@ PLAN_PACKAGES = ("generators", "isa", "memory", "planning", "primitives")  # who
 Desc = TypeVar("Desc", bound=Description)
 Request = TypeVar("Request")
 Answer = Plan | Refusal
+ANSWERS = Plan, Refusal
 Planner = Callable[[Desc, Attr, Engine], Answer | Iterator[Answer]]  # an implementation, or several, best first
 
 
@@ -113,10 +114,18 @@ plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], PlannedAnswer] 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """The answer of each implementation, best first, computed when asked for."""
     engine = engine_for(attr, engine)
+    for one in answers_of(planners, desc, attr, engine):
+        yield one if isinstance(one, Refusal) else checked(one, desc, attr)
+
+
+def answers_of(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """The same as they are, unchecked, for planners that are made of others."""
     for planner in planners:
         answer = planner(desc, attr, engine)
-        for one in (answer,) if isinstance(answer, Plan | Refusal) else answer:
-            yield one if isinstance(one, Refusal) else checked(one, desc, attr)
+        if isinstance(answer, ANSWERS):
+            yield answer
+        else:
+            yield from answer
 
 
 def plan_of(planners: Sequence[Planner[Desc]], desc: Desc, engine: Engine, attr: Attr = NO_ATTR) -> Plan:

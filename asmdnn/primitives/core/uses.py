@@ -171,6 +171,7 @@ def forms_of(part: float | CHAIN) -> list[Form]:
     return [form_of(SumOp(part))] if isinstance(part, float) else [form_of(op) for op in part]
 
 
+@lru_cache
 def form_of(op: PostOp) -> Form:
     """Equal for post-ops that do the same, wherever their tensors lie."""
     if op == ADDED_DST:

@@ -10,7 +10,7 @@ from typing import Any
 
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer, Planner
+from asmdnn.primitives.core.implementation import Answer, Planner, answers_of
 from asmdnn.records import dataclass
 
 Planners = tuple[Planner[Any], ...]
@@ -42,7 +42,7 @@ def listed(entries: Entries) -> Planners:
     below: Planners = ()
     for entry in reversed(entries):
         if isinstance(entry, EndsWhere):
-            below = tuple(unless(entry.condition, planner) for planner in below)
+            below = (unless(entry.condition, below),)
         else:
             below = (asking(entry, below) if isinstance(entry, AsksBelow) else entry, *below)
     return below
@@ -58,11 +58,10 @@ def asking(entry: AsksBelow, below: Planners) -> Planner[Any]:
     return ask
 
 
-def unless(condition: Condition, planner: Planner[Any]) -> Planner[Any]:
-    """The planner, which says nothing where the condition holds."""
+def unless(condition: Condition, planners: Planners) -> Planner[Any]:
+    """These planners as one, which says nothing where the condition holds: it is asked once for all of them."""
 
-    @wraps(planner)
-    def ask(desc: Any, attr: Attr, engine: Engine) -> Answer | Iterator[Answer]:
-        return iter(()) if condition(desc, attr) else planner(desc, attr, engine)
+    def ask(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
+        return iter(()) if condition(desc, attr) else answers_of(planners, desc, attr, engine)
 
     return ask
