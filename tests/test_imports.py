@@ -381,7 +381,8 @@ print(conv2d if "conv2d" in globals() else "no conv2d", MemoryDesc.__name__)
 def test_operations_come_from_where_they_are_said_to() -> None:
     """Once for type checkers and once for what is run; and no module hides an operation after its own name."""
     stated = ast.parse((PACKAGE / "ops" / "__init__.py").read_text())
-    imports = [node for node in ast.walk(stated) if isinstance(node, ast.ImportFrom) and node.level == 0]
+    (checked,) = (node for node in stated.body if isinstance(node, ast.If))  # if TYPE_CHECKING
+    imports = [node for node in ast.walk(checked) if isinstance(node, ast.ImportFrom) and node.level == 0]
     for_types = {
         alias.name: (node.module or "").removeprefix("asmdnn.ops.")
         for node in imports

@@ -17,6 +17,7 @@ from asmdnn.primitives.products.blocks import Block, expected_cycles
 from asmdnn.primitives.products.matrices import Matrix, Panels, panel_columns
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
+from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS
 
 LEAST_CYCLES = 9.0  # of a tile product with few rows
@@ -107,15 +108,27 @@ def near_panels(groups: int, tuning: ProductTuning) -> int:
     return max(1, tuning.amx_near_bytes // (BLOCK_COLUMNS * GROUP_BYTES * groups) - 1)
 
 
-def joined_rows(rows: int, groups: int, items: int, src_bytes: tuple[int, int], tuning: ProductTuning) -> int:
+@dataclass(frozen=True, slots=True)
+class SrcDistances:
+    """Bytes from row to row of src, and from item to item; has_gaps: what lies between items may be another's."""
+
+    row: int
+    item: int
+    has_gaps: bool
+
+
+def src_distances(p: Product) -> SrcDistances:
+    return SrcDistances(p.src.row_bytes, p.src.batch_bytes[-1] if p.batch else 0, p.src.has_gaps)
+
+
+def joined_rows(rows: int, groups: int, items: int, src: SrcDistances, tuning: ProductTuning) -> int:
     """The rows of src from the first of so many items to the end of the last, if all are multiplied in less time than
-    those of items; else 0.  src_bytes: from row to row, and from item to item."""
-    row_bytes, item_bytes = src_bytes
-    if items == 1 or rows == 1 or not row_bytes or item_bytes % row_bytes:
+    those of items; else 0."""
+    if items == 1 or rows == 1 or not src.row or src.item % src.row:
         return 0
-    pitch = item_bytes // row_bytes
+    pitch = src.item // src.row
     joined = (items - 1) * pitch + rows
-    if pitch < rows or joined > MOST_ROWS or (pitch > rows and p.src.has_gaps):
+    if pitch < rows or joined > MOST_ROWS or (pitch > rows and src.has_gaps):
         return 0
     cycles = call_cycles(joined, BLOCK_COLUMNS, groups, tuning)
     return joined if cycles < call_cycles(rows, BLOCK_COLUMNS, groups, tuning, items) else 0
@@ -124,7 +137,7 @@ def joined_rows(rows: int, groups: int, items: int, src_bytes: tuple[int, int], 
 def total_cycles(p: Product, target: Target) -> float:
     """The expected cycles of one matrix of the batch."""
     block, items = tile_block(p, target), most_items(p, target)
-    width, distances = block.vectors * target.lanes, (p.src.row_bytes, p.src.batch_bytes[-1] if p.batch else 0)
+    width, distances = block.vectors * target.lanes, src_distances(p)
     groups, rest = divmod(p.n, width)
 
     def cycles(rows: int) -> float:

@@ -1,5 +1,7 @@
 """How tiles of AMX multiply: the block of a product, the matrices of a call, and the kernel of a tile."""
 
+from functools import partial
+
 from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul_shape import MatmulTile
@@ -11,10 +13,12 @@ from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.primitives.products.amx import (
     BLOCK_COLUMNS,
     BLOCK_ROWS,
+    SrcDistances,
     call_cycles,
     joined_rows,
     most_items,
     near_panels,
+    src_distances,
     tile_block,
 )
 from asmdnn.primitives.products.blocks import Block
@@ -45,7 +49,7 @@ class AmxTiling:
             p=p,
             block=block,
             target=target,
-            kernel=amx_kernel,
+            kernel=partial(amx_kernel, distances=src_distances(p)),
             steps=(self.step,),
             sizes=sizes,
             groups=groups,
@@ -64,13 +68,12 @@ def amx_tiling(p: Product, target: Target) -> AmxTiling:
     return AmxTiling(target, tile_block(p, target), step, along_rows)
 
 
-def amx_kernel(tile: MatmulTile, target: Target) -> tuple[KernelSpec, int]:
+def amx_kernel(tile: MatmulTile, target: Target, distances: SrcDistances) -> tuple[KernelSpec, int]:
     """The kernel of a tile, and the expected cycles of a call."""
     with importing():
         from asmdnn.generators.dot.amx import AmxTileSpec  # other levels do without
 
     tuning, items = target.products, tile.items
-    distances = (tile.src_row_bytes, items.src_bytes)
     joined = joined_rows(tile.rows, tile.steps, items.count, distances, tuning)
     size = (joined, 1) if joined else (tile.rows, items.count)
     cycles = int(call_cycles(size[0], tile.columns, tile.steps, tuning, size[1]))
