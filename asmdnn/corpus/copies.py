@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from asmdnn.generators.move.im2col import ABREAST, Im2colSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.spread import STEPS, SpreadSpec
 from asmdnn.generators.move.transpose import UNITS, TransposeSpec
@@ -122,10 +123,24 @@ def wide_transpose_specs() -> Iterator[TransposeSpec]:
     yield from grouped(WIDE_ISA)
 
 
+def im2col_specs() -> Iterator[Im2colSpec]:
+    """Runs that fill a part of a line, lines, and more; more masks than registers; whole windows, which overlap or are
+    apart; pixels around those that go abreast."""
+    shapes = ((1, 42, 44, 7), (42, 44, 44, 7), (21, 24, 24, 7), (64, 64, 64, 2), (96, 96, 96, 3), (9, 12, 12, 3))
+    for src_step, run, piece, runs in (*shapes, (3, 1, 4, 5), (200, 130, 132, 2), (12, 66, 68, 11), (5, 30, 32, 20)):
+        for pixels in (1, ABREAST, 2 * ABREAST + 3):
+            lines = -(-runs * piece // LINE_BYTES)
+            yield Im2colSpec(
+                isa=WIDE_ISA, pixels=pixels, offsets=tuple(r * (run + 37) for r in range(runs)), run_bytes=run,
+                piece_bytes=piece, src_step=src_step, dst_step=LINE_BYTES * (lines + 1 - lines % 2),
+            )  # fmt: skip
+
+
 FAMILIES = {
     f"copy-{REORDER_ISA}": copy_specs,
     f"transpose-{REORDER_ISA}": transpose_specs,
     f"spread-{REORDER_ISA}": spread_specs,
     f"copy-{WIDE_ISA}": wide_copy_specs,
+    f"im2col-{WIDE_ISA}": im2col_specs,
     f"transpose-{WIDE_ISA}": wide_transpose_specs,
 }

@@ -1,4 +1,4 @@
-"""The format of weights of which a multiply takes two at a time along a row of the kernel, channels innermost."""
+"""The format of weights whose groups, which a multiply takes, are along a row of the kernel, channels innermost."""
 
 from typing import Any, ClassVar, Final
 
@@ -11,18 +11,20 @@ from asmdnn.memory.layout import naturals
 from asmdnn.memory.tags import LETTERS
 from asmdnn.memory.transformed import TransformedDesc
 from asmdnn.records import dataclass
-from asmdnn.types import HALF_FLOATS, DataType
+from asmdnn.types import HALF_FLOATS, DataType, s8
 
-TOGETHER: Final = 2  # elements that a multiply takes
+GROUP_BYTES: Final = 4  # that a multiply takes
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class KernelRowsDesc(TransformedDesc):
-    """Weights (o, c, [kd, [kh,]] kw) of bf16 or f16, the kw * c elements of a row of the kernel one after the other,
-    channels innermost, as src has them with channels last: groups of two may have those of two positions.
+    """Weights (o, c, [kd, [kh,]] kw) of bf16, f16 or s8, the kw * c elements of a row of the kernel one after another,
+    channels innermost, as src has them with channels last: groups of two, of s8 of four, may have those of several
+    positions.
 
     `storage` is what lies in memory: (o, [kd, [kh,]] kw * c) in panels of output channels, their number of lanes
-    `panel`: "AbC16a2c".  A reorder makes it of any format, none brings it back; elements are not viewed or copied.
+    `panel`: "AbC16a2c", of s8 "AbC16a4c".  A reorder makes it of any format, none brings it back; elements are not
+    viewed or copied.
     outputs: the dim of output channels, which is 1 for the gradient of a deconvolution's data.
     Raises InvalidArguments.
     """
@@ -33,14 +35,14 @@ class KernelRowsDesc(TransformedDesc):
 
     def __init__(self, dims: tuple[int, ...], dtype: DataType, panel: int, outputs: int = 0) -> None:
         dims, (panel, outputs) = naturals("dims", dims), naturals("panel and outputs", (panel, outputs))
-        if dtype not in HALF_FLOATS or not 3 <= len(dims) <= 5 or not panel or outputs > 1:
+        if dtype not in (*HALF_FLOATS, s8) or not 3 <= len(dims) <= 5 or not panel or outputs > 1:
             raise InvalidArguments(
-                f"weights {shown(dtype)} {shown(dims)} have no rows in panels of {panel} of dim {outputs}: bf16 and "
-                "f16 of 3 to 5 dims have, of dim 0 or 1"
+                f"weights {shown(dtype)} {shown(dims)} have no rows in panels of {panel} of dim {outputs}: bf16, "
+                "f16 and s8 of 3 to 5 dims have, of dim 0 or 1"
             )
         *outer, width = dims[2:]
         row = LETTERS[1 + len(outer)]
-        tag = f"A{LETTERS[1 : 1 + len(outer)]}{row.upper()}{panel}a{TOGETHER}{row}"
+        tag = f"A{LETTERS[1 : 1 + len(outer)]}{row.upper()}{panel}a{GROUP_BYTES // dtype.size_bytes}{row}"
         storage = MemoryDesc((dims[outputs], *outer, width * dims[1 - outputs]), dtype, tag)
         padded = list(dims)
         padded[outputs] = storage.padded_dims[0]

@@ -74,27 +74,29 @@ class Raster:
         return self.start_bytes + sum((before - axis.p) * step for before, axis, step in each)
 
 
-def raster_of(desc: ConvolutionDesc, parts: Parts) -> Raster:
-    """That of src, whose format is resolved, for the windows of all parts."""
+def raster_of(desc: ConvolutionDesc, parts: Parts, dense: bool = False) -> Raster:
+    """That of src, whose format is resolved, for the windows of all parts.  dense: nothing is between pixels."""
     src, group = desc.src, types_of(desc).group
     size, (_, channels, *pixels) = src.dtype.size_bytes, src.dims
     before = [max(0, *(axes[a].p for axes in parts)) for a in range(len(pixels))]
     ends = [max(n, *(end_of(axes[a]) for axes in parts)) for a, n in enumerate(pixels)]
-    groups_fit = channels % (group * desc.groups) == 0
-    if any(before) or ends != pixels or src.inner_blocks or src.strides[1] != 1 or not groups_fit:
-        whole = channels if desc.groups > 1 else group * -(-channels // group)
-        return in_scratch(desc, whole, tuple(before), ends)
+    fits = src.strides[-1] == channels if dense else channels % (group * desc.groups) == 0
+    if any(before) or ends != pixels or src.inner_blocks or src.strides[1] != 1 or not fits:
+        whole = channels if dense or desc.groups > 1 else group * -(-channels // group)
+        return in_scratch(desc, whole, tuple(before), ends, dense)
     image, _, *steps = (size * stride for stride in src.strides)
     return Raster("src", size * src.offset0, image, tuple(steps), channels, tuple(before))
 
 
-def in_scratch(desc: ConvolutionDesc, channels: int, before: tuple[int, ...], ends: Sequence[int]) -> Raster:
+def in_scratch(
+    desc: ConvolutionDesc, channels: int, before: tuple[int, ...], ends: Sequence[int], dense: bool
+) -> Raster:
     """Pixels of whole lines lie an odd number of them apart, else they share few sets of L1: on an Emerald Rapids 3x3
     kernels of 64 and 128 channels of bf16 are 1.09 times faster so (docs/low-precision.md)."""
     src, size = desc.src, desc.src.dtype.size_bytes
     sizes = [p + end for p, end in zip(before, ends, strict=True)]
     is_even = channels * size % (2 * LINE_BYTES) == 0
-    pixel = channels + (LINE_BYTES // size if is_even else 0)
+    pixel = channels + (LINE_BYTES // size if is_even and not dense else 0)
     steps = [pixel * prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
     image = sizes[0] * steps[0]
     first = sum(p * step for p, step in zip(before, steps, strict=True))

@@ -8,7 +8,7 @@ timed it is the fastest but for bf16 at 7x7 (docs/low-precision.md).  A deconvol
 (deconvolution/parts.py), which read some positions of the kernel from the end on, and write every s-th pixel of dst.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from math import inf
 
 from asmdnn.generators.dot.matmul_shape import RESULTS
@@ -24,10 +24,12 @@ from asmdnn.planning.steps import add_each, steps_of
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import direct
-from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc
+from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
 from asmdnn.primitives.convolution.direct import channels_of_dst, fit_of, scaled_dims
+from asmdnn.primitives.convolution.lowered import add_lowered, check_lowered, rows_desc
 from asmdnn.primitives.convolution.multiplied import check_stored, level_of, types_of
 from asmdnn.primitives.convolution.raster import Parts, Raster, add_raster, raster_of
+from asmdnn.primitives.convolution.raster_job import RasterJob
 from asmdnn.primitives.convolution.raster_products import Axes, channels_last, pixels, product_of
 from asmdnn.primitives.convolution.raster_starts import add_starts
 from asmdnn.primitives.convolution.reordered import any_format
@@ -44,8 +46,8 @@ from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.starts import add_start
 from asmdnn.primitives.products.strategies import add_amx
-from asmdnn.primitives.products.target import Epilogue, Target, target_of
-from asmdnn.records import dataclass, replace
+from asmdnn.primitives.products.target import Epilogue, target_of
+from asmdnn.records import replace
 from asmdnn.types import Algorithm, f32, s32
 
 BUSY = 0.75  # of threads' turns have an image, at least, where images are taken one by one
@@ -63,7 +65,7 @@ def by_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts, others: Other
     if level is None:
         return
     try:
-        plan = planned(desc.with_formats(formats_of(desc, engine)), attr, engine, parts)
+        plan = fastest(desc, attr, engine, parts)
         cycles = others(desc, engine)
         least = min(cycles, key=cycles.__getitem__)
         if plan.cycles >= cycles[least]:
@@ -73,14 +75,37 @@ def by_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts, others: Other
         yield Refusal(f"direct+amx:{level}", str(reason))
 
 
-def formats_of(desc: Desc, engine: Engine) -> dict[str, MemoryDesc]:
+def fastest(desc: Desc, attr: Attr, engine: Engine, parts: Parts) -> Plan:
+    """Of the plans with and without windows as rows of a matrix.  Raises Refused if there is neither."""
+    found, reason = list[Plan](), None
+    for lowers in (False, True):
+        try:
+            passed = desc.with_formats(formats_of(desc, engine, lowers))
+            found.append(planned(passed, attr, engine, parts, lowers))
+        except Refused as refused:
+            reason = reason or refused
+    if not found:
+        assert reason is not None
+        raise reason
+    return min(found, key=lambda plan: plan.cycles)
+
+
+def formats_of(desc: Desc, engine: Engine, lowers: bool) -> dict[str, MemoryDesc]:
     """What `any` becomes: channels last, and panels."""
     tags = {"src": "axb", "dst": "axb", "bias": "a"}
     found = {name: x for name, x in desc.tensors().items() if x.is_any}
     return {
-        name: panels_desc(desc, engine) if name == "weights" else MemoryDesc(x.dims, x.dtype, tags[name])
+        name: weights_desc(desc, engine, lowers) if name == "weights" else MemoryDesc(x.dims, x.dtype, tags[name])
         for name, x in found.items()
     }
+
+
+def weights_desc(desc: Desc, engine: Engine, lowers: bool) -> MemoryDesc:
+    """Those that are multiplied.  Raises Refused."""
+    if not lowers:
+        return panels_desc(desc, engine)
+    check_lowered(desc)
+    return rows_desc(desc, engine)
 
 
 def panels_desc(desc: Desc, engine: Engine) -> MemoryDesc:
@@ -93,10 +118,11 @@ def panels_desc(desc: Desc, engine: Engine) -> MemoryDesc:
     return MemoryDesc(desc.weights.dims, desc.weights.dtype, tag)
 
 
-def planned(passed: Desc, attr: Attr, engine: Engine, parts: Parts) -> Plan:
+def planned(passed: Desc, attr: Attr, engine: Engine, parts: Parts, lowers: bool) -> Plan:
     """Raises Refused."""
-    check(passed)
-    desc = passed.with_formats({"weights": panels_desc(passed, engine), "dst": channels_last(passed.dst)})
+    weights = weights_desc(passed, engine, lowers)
+    check(passed, weights)
+    desc = passed.with_formats({"weights": weights, "dst": channels_last(passed.dst)})
     sums, bias = types_of(passed).sums, channels_of_dst(desc)
     chain = chain_of(attr, passed.tensors(), scaled_dims(desc), bias, sums, sums == s32 and len(parts) == 1)
     operands = chain.operands(passed.dst, RESULTS)
@@ -106,9 +132,12 @@ def planned(passed: Desc, attr: Attr, engine: Engine, parts: Parts) -> Plan:
     assembly.add((), "direct")
     start = None
     if "src" in dict(attr.zero_points):
+        if lowers:
+            raise Refused("src has a zero point, which zeros around windows do not stand for")
         start = add_sums(assembly, desc, raster_of(desc, parts), parts[0], engine)
     biased = None if chain.adds_bias else bias
-    p = add_images(assembly, RasterJob(desc, parts, read, start, biased, target), engine)
+    job = RasterJob(desc=desc, parts=parts, read=read, start=start, bias=biased, target=target, lowers=lowers)
+    p = add_images(assembly, job, engine)
     numbers = zero_points_of(attr)
     return finished(
         Job(
@@ -123,43 +152,16 @@ def planned(passed: Desc, attr: Attr, engine: Engine, parts: Parts) -> Plan:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RasterJob:
-    """desc: with formats of kernels.  read: what post-ops read.  start: of sums; bias: as a tensor that broadcasts to
-    dst, if sums start from it."""
-
-    desc: ConvolutionDesc
-    parts: Parts
-    read: Mapping[str, MemoryDesc]
-    start: Matrix | None
-    bias: MemoryDesc | None
-    target: Target
-
-    def of_one_image(self) -> "RasterJob":
-        """The same for the first image alone."""
-        desc = self.desc.with_formats({name: first_image(getattr(self.desc, name)) for name in ("src", "dst")})
-        return replace(self, desc=desc, read={name: first_image(tensor) for name, tensor in self.read.items()})
-
-    def image_bytes(self) -> dict[str, tuple[int, ...]]:
-        """From an image to the next one, of tensors that have several."""
-        tensors = {"src": self.desc.src, "dst": self.desc.dst, **self.read}
-        return {name: (x.strides_bytes[0],) for name, x in tensors.items() if x.dims[0] > 1}
-
-
-def first_image(tensor: MemoryDesc) -> MemoryDesc:
-    return tensor.submemory((1, *tensor.dims[1:]), (0,) * tensor.ndims)
-
-
 def add_images(assembly: Assembly, job: RasterJob, engine: Engine) -> Product:
     """All images at once; or one after the other, each on one thread, where their copies together would leave L2.
     Returns the product of the last part."""
-    images, raster = job.desc.src.dims[0], raster_of(job.desc, job.parts)
+    images, raster = job.desc.src.dims[0], raster_of(job.desc, job.parts, dense=job.lowers)
     turns = -(-images // engine.threads)
     are_near = raster.image_bytes <= engine.l2_bytes < images * raster.image_bytes
     if raster.copy is None or not are_near or images < BUSY * turns * engine.threads:
-        return add_products(assembly, job, raster)
+        return add_products(assembly, job, raster, engine)
     one, single = Assembly(engine.tuning, engine.isa), job.of_one_image()
-    p = add_products(one, single, raster_of(single.desc, single.parts))
+    p = add_products(one, single, raster_of(single.desc, single.parts, dense=job.lowers), engine)
     places = {name: f"{name} of an image" for name in one.scratch}
     own = {places[name]: size for name, size in one.scratch.items()}
     add_each(assembly, steps_of(one.plan(one.name, {}, ()), places), job.image_bytes(), (images,), own)
@@ -168,10 +170,12 @@ def add_images(assembly: Assembly, job: RasterJob, engine: Engine) -> Product:
     return p
 
 
-def add_products(assembly: Assembly, job: RasterJob, raster: Raster) -> Product:
+def add_products(assembly: Assembly, job: RasterJob, raster: Raster, engine: Engine) -> Product:
     """The copy of src, if there is one, and the products of all parts, the last of which is returned.  Raises Refused
     where vectors are expected to be faster."""
     add_raster(assembly, job.desc.src, raster)
+    if job.lowers:
+        return add_lowered(assembly, job, raster, engine)
     for number, axes in enumerate(job.parts):
         bias = job.start if job.bias is None else pixels("bias", job.bias, job.desc, axes)
         operands = tuple(pixels(name, tensor, job.desc, axes) for name, tensor in job.read.items())
@@ -197,12 +201,12 @@ def add_sums(assembly: Assembly, desc: Desc, raster: Raster, axes: Axes, engine:
     return replace(start, batch_bytes=(*start.batch_bytes, *[0] * (desc.src.ndims - 2)))
 
 
-def check(desc: Desc) -> None:
+def check(desc: Desc, weights: MemoryDesc) -> None:
     """Raise Refused for what has no elements, or no such weights, groups of few channels, and what kernels do
-    not store."""
+    not store.  weights: as they are multiplied."""
     check_overlap(desc.tensors(), ("dst",))
     check_stored(desc.tensors())
-    if not desc.weights.holds_elements:
+    if not desc.weights.holds_elements and desc.weights != weights:
         raise Refused("weights are transformed already")
     if 0 in desc.dst.dims or 0 in desc.weights.dims:
         raise Refused("there is nothing to multiply")

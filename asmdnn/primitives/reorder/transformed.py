@@ -41,8 +41,9 @@ def name_of(dst: MemoryDesc) -> str:
 def planned(name: str, desc: Reorder, attr: Attr, engine: Engine) -> Plan:
     """Raises Refused."""
     dst = desc.dst
-    if desc.src.storage is not desc.src or desc.src.dtype not in FLOATS:
-        raise Refused(f"src is {desc.src}, only plain and blocked {', '.join(map(str, FLOATS))} are implemented")
+    if desc.src.storage is not desc.src or desc.src.dtype not in (*FLOATS, dst.dtype):
+        of = ", ".join(map(str, dict.fromkeys((*FLOATS, dst.dtype))))
+        raise Refused(f"src is {desc.src}, only plain and blocked {of} are implemented")
     if isinstance(dst, WinogradDesc) and dst.panel % LEAST_LANES:
         raise Refused(f"dst has panels of {dst.panel} channels, no multiple of {LEAST_LANES}")
     if attr.post_ops or attr.quantizes or desc.compensation is not None:

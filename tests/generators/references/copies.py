@@ -16,6 +16,7 @@ from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.convert_narrow import ConvertNarrowSpec
 from asmdnn.generators.move.convert_pixels import ConvertDeinterleaveSpec, ConvertInterleaveSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
+from asmdnn.generators.move.im2col import Im2colSpec
 from asmdnn.generators.move.interleave import InterleaveSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.generators.move.spread import SpreadSpec
@@ -67,6 +68,17 @@ def spread_case(spec: SpreadSpec, random: np.random.Generator, _: bool) -> Case:
     memory["dst"].store(0, np.zeros(spec.rows * spec.dst_step, np.uint8))
     row = np.arange(spec.rows)
     memory["dst"].scatter(row * spec.dst_step, memory["src"].gather(row * spec.row_bytes, spec.row_bytes))
+    return case(spec, memory)
+
+
+def im2col_case(spec: Im2colSpec, random: np.random.Generator, _: bool) -> Case:
+    memory = {name: some("b8", random) for name in spec.frame}
+    pixel, runs = np.arange(spec.pixels), np.array(spec.offsets)
+    of_lines = -(-len(runs) * spec.piece_bytes // 64) * 64
+    memory["dst"].scatter(pixel * spec.dst_step, np.zeros((spec.pixels, of_lines), np.uint8))
+    found = memory["src"].gather(np.add.outer(pixel * spec.src_step, runs).ravel(), spec.run_bytes)
+    places = np.add.outer(pixel * spec.dst_step, np.arange(len(runs)) * spec.piece_bytes)
+    memory["dst"].scatter(places.ravel(), found)
     return case(spec, memory)
 
 
@@ -226,6 +238,7 @@ REFERENCES = {
     TransposeSpec: Reference(transpose_case, rounds=False),
     InterleaveSpec: Reference(interleave_case, rounds=False),
     SpreadSpec: Reference(spread_case, rounds=False),
+    Im2colSpec: Reference(im2col_case, rounds=False),
     QuotientSpec: Reference(quotient_case, rounds=False),
     CompensationSpec: Reference(compensation_case, rounds=False),
     **dict.fromkeys(get_args(Converting), Reference(conversion_case, rounds=False)),
