@@ -91,7 +91,7 @@ class ProductTuning:
     amx_copied_cycles: float = 13.0
     amx_far_copied_cycles: float = 20.0
     # Of a line of a window that is copied for tiles, on an Emerald Rapids: a load of what is one run, and the store.
-    im2col_load_cycles: float = 1.1
+    im2col_load_cycles: float = 1.6
     im2col_store_cycles: float = 1.5
     few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
     strided_depth: int = 8  # more steps of k whose elements of src are strided are copied,

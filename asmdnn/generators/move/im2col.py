@@ -15,6 +15,7 @@ many lines have masks of their own.
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, joined
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.dense import view_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -126,11 +127,12 @@ class Im2colCode:
         part, is_whole = (low, high), (low, high) == (0, LINE_BYTES)
         mask = None if is_whole else self.masks.get(part) or self.set(self.other, *part)
         for p, x in enumerate(self.lines[:pixels]):
-            place = mem(self.src, p * self.spec.src_step + at, size=LINE_BYTES)
+            view = view_of(x, high) if first else x  # a narrow load lies in two lines less often
+            place = mem(self.src, p * self.spec.src_step + at, size=view.size_bytes)
             if mask is None:
-                self.asm.VMOVDQU64(x, place)
+                self.asm.VMOVDQU64(view, place)
             else:
-                self.asm.VMOVDQU8(x.zeroed(mask) if first else x.masked(mask), place)
+                self.asm.VMOVDQU8(view.zeroed(mask) if first else view.masked(mask), place)
 
 
 def lines_of(pieces: int, piece_bytes: int) -> int:

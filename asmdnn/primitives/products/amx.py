@@ -4,9 +4,11 @@ The model: of each step products of tiles one after another, or the lines that t
 and the configuration, which each call has once.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
 
+from asmdnn.generators.dot.matmul_shape import PieceLoop
 from asmdnn.isa.dot import GROUP_BYTES, dot_level
 from asmdnn.isa.lines import LINE_BYTES, MAX_OFFSET
 from asmdnn.isa.tiles import BLOCK_TILES, MOST_ROWS, TILE_COLUMNS, TILE_GROUPS, TILE_ROW_BYTES, TILE_ROWS
@@ -35,6 +37,12 @@ def call_cycles(rows: int, columns: int, groups: int, tuning: ProductTuning, ite
     loaded = tuning.amx_step_cycles * (TILE_ROWS + size) / (2 * TILE_ROWS)  # as many rows of weights as a tile has
     of_block = -(-groups // TILE_GROUPS) * max(multiplied, loaded) + tuning.amx_end_cycles
     return tuning.amx_call_cycles + tiles * of_block / TILES_OF_BLOCK
+
+
+def whole_groups(groups: int, pieces: Sequence[PieceLoop]) -> int:
+    """So many groups of k, each piece of them filled up to whole tiles: a step takes as long with fewer."""
+    count = prod(loop.count for loop in pieces)
+    return count * TILE_GROUPS * -(-(groups // count) // TILE_GROUPS)
 
 
 def copy_pays(p: Product, target: Target) -> bool:
@@ -138,13 +146,13 @@ def total_cycles(p: Product, target: Target) -> float:
     """The expected cycles of one matrix of the batch."""
     block, items = tile_block(p, target), most_items(p, target)
     width, distances = block.vectors * target.lanes, src_distances(p)
-    groups, rest = divmod(p.n, width)
+    (groups, rest), depth = divmod(p.n, width), whole_groups(p.k, p.pieces)
 
     def cycles(rows: int) -> float:
         joined = joined_rows(rows, p.k, items, distances, target.products)
         size = (joined, 1) if joined else (rows, items)
         calls = [(width, groups), (rest, int(rest > 0))]
-        return sum(n * call_cycles(size[0], w, p.k, target.products, size[1]) for w, n in calls if n)
+        return sum(n * call_cycles(size[0], w, depth, target.products, size[1]) for w, n in calls if n)
 
     return sum(times * cycles(rows) for rows, times in runs_of(p.m, block.rows)) / items
 

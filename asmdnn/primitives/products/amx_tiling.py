@@ -20,6 +20,7 @@ from asmdnn.primitives.products.amx import (
     near_panels,
     src_distances,
     tile_block,
+    whole_groups,
 )
 from asmdnn.primitives.products.blocks import Block
 from asmdnn.primitives.products.cut import NO_PREFETCH, Cut, DepthStep, order_of, steps_of
@@ -76,7 +77,7 @@ def amx_kernel(tile: MatmulTile, target: Target, distances: SrcDistances) -> tup
     tuning, items = target.products, tile.items
     joined = joined_rows(tile.rows, tile.steps, items.count, distances, tuning)
     size = (joined, 1) if joined else (tile.rows, items.count)
-    cycles = int(call_cycles(size[0], tile.columns, tile.steps, tuning, size[1]))
+    cycles = int(call_cycles(size[0], tile.columns, whole_groups(tile.steps, tile.pieces), tuning, size[1]))
     # Tiles read dense groups; of a single group src may say no distance.
     depth_bytes = tile.types.group * tile.types.src.size_bytes
     tile = replace(tile, src_depth_bytes=depth_bytes, items=replace(items, joined=joined > 0))
