@@ -128,16 +128,17 @@ def overwritten(job: Job, assembly: Assembly) -> Pairs:
     return tuple(pair for pair in pairs if may_be_overwritten(assembly.phases, *pair))
 
 
-def multiply(assembly: Assembly, p: Product, target: Target, tiles: Target | None = None) -> None:
-    """Add a product by the first strategy that takes it.  tiles: the target of those of AMX, which are asked first."""
+def multiply(assembly: Assembly, p: Product, target: Target, amx: Target | None = None) -> None:
+    """Add a product by the first strategy that takes it.  amx: the target of its tiles, which are asked first."""
     prepared = prepare(assembly, p, target)
     if prepared.product is None:
         return
-    try:
-        if tiles is None:
-            raise Refused("no tiles multiply these types")
-        strategy, target = first_strategy(prepared.product, tiles, TILE_STRATEGIES), tiles
-    except Refused:
+    if amx:
+        try:
+            strategy = first_strategy(prepared.product, amx, TILE_STRATEGIES)
+        except Refused:
+            amx = None
+    if not amx:
         strategy = first_strategy(prepared.product, target, STRATEGIES)
-    strategy.add(assembly, prepared.product, target)
+    strategy.add(assembly, prepared.product, amx or target)
     prepared.finish(assembly)

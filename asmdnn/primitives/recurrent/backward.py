@@ -111,8 +111,5 @@ def planned(context: BackwardContext, way: str) -> Plan:
         output = of_source
     outputs = tuple(name for name in tensors if name.startswith(DIFF) and not name.startswith(f"{DIFF}dst"))
     assembly.phases = list(flushing(assembly.phases))
-    tiles, level = context.multiplier.tiles, context.multiplier.target.isa
-    name = f"{way}:{level}"
-    if tiles and any(spec.isa == tiles.isa for phase in assembly.phases for spec in phase.kernels):
-        name = f"{way}+amx:{tiles.isa}"
+    name = context.multiplier.implementation(way, assembly.phases)
     return without_needless_barriers(assembly.plan(name, tensors, outputs))

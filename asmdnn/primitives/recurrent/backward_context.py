@@ -4,9 +4,10 @@ from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.products.multiplier import Multiplier
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.recurrent.backward_description import RecurrentBackward
-from asmdnn.primitives.recurrent.backward_products import Multiplier, StepProducts
+from asmdnn.primitives.recurrent.backward_products import StepProducts
 from asmdnn.primitives.recurrent.maps import Maps
 from asmdnn.primitives.recurrent.padding import add_copy, add_zeros
 from asmdnn.primitives.recurrent.rooms import Rooms

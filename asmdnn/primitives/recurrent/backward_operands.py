@@ -10,9 +10,9 @@ from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.primitives.products.matrices import Matrix, Panels, panel_columns, panels_of, panels_tag
+from asmdnn.primitives.products.multiplier import Multiplier
 from asmdnn.primitives.products.partial import ones
 from asmdnn.primitives.products.product import Product
-from asmdnn.primitives.recurrent.backward_products import Multiplier
 from asmdnn.primitives.recurrent.rows import BufferRows
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.records import replace

@@ -1,19 +1,16 @@
-"""Products of the backward pass: what multiplies, and the phases of a step's, which all steps share."""
+"""Products of the backward pass: the phases of a step's, which all steps share."""
 
-from asmdnn.isa.dot import Types
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import Phase
 from asmdnn.primitives.attributes.chain import Chain, Link
 from asmdnn.primitives.attributes.post_ops import Sum
-from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.products.matrices import Panels
-from asmdnn.primitives.products.plan import multiply
+from asmdnn.primitives.products.multiplier import Multiplier
 from asmdnn.primitives.products.product import Product
-from asmdnn.primitives.products.target import NO_EPILOGUE, Epilogue, target_of
+from asmdnn.primitives.products.target import Epilogue
 from asmdnn.primitives.recurrent.rows import BufferRows
-from asmdnn.records import dataclass, replace
+from asmdnn.records import dataclass
 
 ROWS, RESULT, BESIDE = "rows of step", "result of step", "beside result"
 ADDS = Epilogue(Chain((Link(Sum(1.0)),)))  # to what dst holds
@@ -30,19 +27,6 @@ class Key:
     depth: int
     row_bytes: tuple[int, int]
     beside_bytes: int | None
-
-
-class Multiplier:
-    """What multiplies: vectors, and tiles of AMX where they take a product.  types: of factors."""
-
-    def __init__(self, engine: Engine, types: Types) -> None:
-        self.types, self.target = types, target_of(engine, types=types)
-        self.tiles = target_of(engine, types=types, tiled=True) if level_of_tiles(types, engine) else None
-
-    def add(self, assembly: Assembly, product: Product, epilogue: Epilogue = NO_EPILOGUE) -> None:
-        """A product of these types."""
-        tiles = self.tiles and replace(self.tiles, epilogue=epilogue)
-        multiply(assembly, product, replace(self.target, epilogue=epilogue), tiles)
 
 
 class StepProducts:

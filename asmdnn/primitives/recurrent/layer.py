@@ -29,7 +29,7 @@ class Layer:
     tensors: as the kernels take them.  types: what is multiplied.  backwards: from right to left.  x: its input, of
     `channels`.  h: its output, of which a step reads what the step before has written.  c: an LSTM's c after every
     step, in one place for all steps where it is updated in place.  fields: what else cells write, by name.  x_rounded,
-    h_rounded: x and h where they become bytes.  tiles: the level whose tiles may multiply.
+    h_rounded: x and h where they become bytes.  amx_level: the one whose tiles may multiply.
     """
 
     desc: RecurrentForward
@@ -47,7 +47,7 @@ class Layer:
     fields: Mapping[str, CellField]
     x_rounded: RoundedRows | None = None
     h_rounded: RoundedRows | None = None
-    tiles: str | None = None
+    amx_level: str | None = None
 
     def scratch(self, name: str) -> str:
         """Scratch of this direction: both may be computed at the same time."""
@@ -193,7 +193,7 @@ class Layer:
             operands=operands,
             pairs=pairs,
             types=self.types,
-            tiles=self.tiles,
+            amx_level=self.amx_level,
         )
         return PlacedStage(stage, rows, frozenset({"state", "src"} if src == "h" else {"state"}))
 

@@ -15,11 +15,9 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.elementwise.binary import BinaryForward
 from asmdnn.primitives.elementwise.binary import plan as add_plan
-from asmdnn.primitives.products.plan import multiply
-from asmdnn.primitives.products.target import target_of
+from asmdnn.primitives.products.multiplier import Multiplier
 from asmdnn.primitives.recurrent.bytes import SCALES, add_starts, scales_of, zero_state
 from asmdnn.primitives.recurrent.description import GRUForward, LSTMForward, QuantizedRecurrent, RecurrentForward
 from asmdnn.primitives.recurrent.directions import Stage, in_turn
@@ -43,8 +41,8 @@ class Planner:
 
     def __init__(self, desc: RecurrentForward, tensors: dict[str, MemoryDesc], engine: Engine, types: Types) -> None:
         self.desc, self.tensors, self.engine, self.types = desc, tensors, engine, types
-        self.target = target_of(engine, types=types)
-        self.tiles = target_of(engine, types=types, tiled=True) if level_of_tiles(types, engine) else None
+        self.multiplier = Multiplier(engine, types)
+        self.target = self.multiplier.target
         self.sizes = s = desc.sizes
         self.time = Time(s, desc.lengths or (s.steps,) * s.sequences)
         self.assembly, self.steps = Assembly(engine.tuning, engine.isa), StagePhases(engine.tuning)
@@ -99,9 +97,7 @@ class Planner:
         self.assembly.phases = list(flushing(self.assembly.phases))
         used = {view.buffer for phase in self.assembly.phases for view in phase.arguments}
         self.assembly.scratch = {name: size for name, size in self.assembly.scratch.items() if name in used}
-        name = f"{way}:{self.target.isa}"
-        if self.tiles and any(spec.isa == self.tiles.isa for phase in self.assembly.phases for spec in phase.kernels):
-            name = f"{way}+amx:{self.tiles.isa}"
+        name = self.multiplier.implementation(way, self.assembly.phases)
         return without_needless_barriers(self.assembly.plan(name, tensors, outputs))
 
     def pack_bias(self) -> None:
@@ -178,7 +174,7 @@ class Planner:
             fields=fields,
             x_rounded=x_rounded,
             h_rounded=h_rounded,
-            tiles=self.tiles.isa if self.tiles else None,
+            amx_level=self.multiplier.amx.isa if self.multiplier.amx else None,
         )
 
     def add_directions(self, layers: Sequence[Layer]) -> None:
@@ -187,7 +183,7 @@ class Planner:
         for layer in layers:
             gates = layer.gates.rows
             self.assembly.scratch[gates.buffer] = self.sizes.rows * gates.row_bytes
-            multiply(self.assembly, layer.product(), self.target, self.tiles)
+            self.multiplier.add(self.assembly, layer.product())
         stages = [self.stages_of(layer) for layer in layers]
         one_by_one = len(stages) == 1 or stages[0][-1][1].alone
         self.assembly.add([phase for x in stages for _, phase in x] if one_by_one else list(in_turn(*stages)))

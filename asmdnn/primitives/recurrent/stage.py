@@ -57,7 +57,7 @@ def vectors_of(rows: BufferRows, lanes: int, part: int = 0) -> CellField:
 @dataclass(frozen=True, slots=True)
 class Stage:
     """A product and the cell after it.  units: of a row; depth 0: there is no product.  pairs: of each operand, from a
-    pair of vectors to the next.  tiles: the level whose tiles may multiply."""
+    pair of vectors to the next.  amx_level: the one whose tiles may multiply."""
 
     isa: str
     cell: Cell
@@ -67,7 +67,7 @@ class Stage:
     operands: tuple[CellOperand, ...]
     pairs: tuple[int, ...]
     types: Types = F32
-    tiles: str | None = None
+    amx_level: str | None = None
 
     @property
     def groups(self) -> int:

@@ -46,7 +46,7 @@ def cut_of(stage: Stage, runs: Runs, tuning: Tuning) -> StageCut:
 def tiled_vectors(stage: Stage, runs: Runs, tuning: Tuning) -> list[int]:
     """How many vectors of units a call may have, if tiles of AMX may multiply: none of few rows."""
     is_few = min(count for _, count in runs) < max(2, tuning.products.amx_rows)
-    if stage.tiles is None or not stage.weights.depth or is_few:
+    if stage.amx_level is None or not stage.weights.depth or is_few:
         return []
     gates = form_of(stage.cell).gates
     return [n for n in stage.known_vectors if n == 1 or (n <= stage.panels and n * gates <= MOST_COLUMNS)]
@@ -88,8 +88,8 @@ def in_tiles(first: int, count: int, rows: int) -> list[tuple[int, int]]:
 def kernel_of(stage: Stage, cut: StageCut, rows: int, units: int, lines: int = 0, sums: int = 1) -> StepKernel:
     """Of a call.  lines, sums: of what vectors multiply; sums: of one row, if it has several."""
     if cut.is_tiled:
-        assert stage.tiles is not None
-        return AmxStepSpec(tile=tile(replace(stage, isa=stage.tiles), rows, units, 0, 1))
+        assert stage.amx_level is not None
+        return AmxStepSpec(tile=tile(replace(stage, isa=stage.amx_level), rows, units, 0, 1))
     return tile(stage, rows, units, lines, sums)
 
 
