@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from asmdnn.errors import no_attribute
 from asmdnn.forking import importing
-from asmdnn.ops.older_names import older_of, with_new_names
+from asmdnn.ops import older_names
 
 if TYPE_CHECKING:
     from asmdnn.ops.adaptive_gradients import adaptive_avg_pool_gradient as adaptive_avg_pool_gradient
@@ -161,12 +161,12 @@ def __getattr__(name: str) -> Any:
 def of_callers_kind(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function; for other arrays than numpy's by way of `kinds`, which gives back what came."""
     array, names = sys.modules["numpy"].ndarray, signature(function).parameters
-    older = older_of(names)
+    older = older_names.older_of(names)
 
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         if older and not older.keys().isdisjoint(options):
-            options = with_new_names(options, older)
+            options = older_names.with_new_names(options, older)
         if arguments and type(arguments[0]) is array:  # nearly always, and all that these calls pay
             return function(*arguments, **options)
         kinds = sys.modules.get(KINDS) or import_module(KINDS)
