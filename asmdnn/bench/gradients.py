@@ -14,14 +14,15 @@ BACKWARD = {"BWD_D": 160, "BWD_DW": 128}  # oneDNN's numbers: of data alone, of 
 
 class GradientWork(TensorWork):
     """primitive: of oneDNN, whose functions are `primitive`_forward and _backward.  forward_takes: what the first takes
-    between its propagation kind and the attributes; the second, of gradients in place of src and dst, unless `takes`
-    says something else.  forward_tensors: what the forward pass reads and writes, where the
+    between its propagation kind and the attributes; the second takes gradients in place of src and dst, and after them
+    `reads`, unless `takes` says something else.  forward_tensors: what the forward pass reads and writes, where the
     gradient needs the workspace that it leaves."""
 
     exactness: tuple[bool, ...] = (False,)
     results: tuple[str, ...] = ("diff_src",)
     primitive = ""
     forward_takes: tuple[Any, ...] = ()
+    reads: tuple[str, ...] = ()
     forward_tensors: tuple[str, ...] = ()
 
     def gradients(self, found: Mapping[str, tuple[Array, Array]]) -> Answer:
@@ -36,8 +37,14 @@ class GradientWork(TensorWork):
 
     def backward(self, peer: Peer, forward: Any) -> Any:
         create = getattr(peer.lib, f"dnnl_{self.primitive}_backward_primitive_desc_create")
-        takes = self.takes or [GRADIENTS.get(x, x) if isinstance(x, str) else x for x in self.forward_takes]
-        return peer.describe(create, *arguments(peer, takes, peer.descs), forward, self.attributes_of(peer))
+        takes = arguments(peer, self.takes or self.backward_takes(), peer.descs)
+        return peer.describe(create, *takes, forward, self.attributes_of(peer))
+
+    def backward_takes(self) -> list[Any]:
+        """What follows from the forward pass."""
+        found = [GRADIENTS.get(x, x) if isinstance(x, str) else x for x in self.forward_takes]
+        at = found.index("diff_dst") + 1
+        return [*found[:at], *self.reads, *found[at:]]
 
     def onednn(self, peer: Peer) -> Any:
         dst = peer.descs["diff_dst" if "diff_dst" in peer.descs else "dst"]

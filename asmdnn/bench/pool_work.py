@@ -12,6 +12,7 @@ from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Array, Case, Data, PeerSide, TensorData
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.peers.onednn_numbers import POOLING
 from asmdnn.bench.pool_problem import PoolProblem
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, Peer, TensorWork
 from asmdnn.bench.values import encoded, random_values
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 ALGORITHMS: dict[str, PoolingAlgorithm] = {
     "max": "max", "avg_np": "avg_exclude_padding", "avg_p": "avg_include_padding"
 }  # fmt: skip
-OF_ONEDNN = {"max": 0x1FF, "avg_p": 0x2FF, "avg_np": 0x3FF}  # its numbers
 LARGEST_VALUE = 1 << 10  # sums of a window of such integers are exact
 LARGEST_OF = {"bf16": 1 << 8, "s8": 127, "u8": 255}  # whole numbers that the type has
 WITH_INDICES = {**NUMBERS, "indices": NUMBERS["workspace"]}
@@ -65,7 +65,7 @@ def descs_of(
 def takes_of(alg: str, p: PoolProblem) -> tuple[Any, ...]:
     """What oneDNN's functions take of both passes, but for the propagation kind."""
     kernel, strides, *padding = p.sizes
-    return OF_ONEDNN[alg], "src", "dst", strides, kernel, *padding
+    return POOLING[alg], "src", "dst", strides, kernel, *padding
 
 
 class PoolWork(TensorWork):

@@ -208,6 +208,7 @@ FROM_TO = {  # one tensor to another
 }
 TAGS = option(each(tag), "layouts of the sources: abx (default), or one for each, axb:abx")
 DTAG = option(tag, "layout of dst: any (default) is that of the first source")
+SDT = option(data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8")
 DDT = option(data_type(), "data type of dst: f32 (default), bf16, f16, s32, s8, u8")
 IMAGES = option(number(0), "images, instead of each problem's own (0, the default)")
 FIRST_DIM = option(number(0), "the first dim, instead of each problem's own (0, the default)")

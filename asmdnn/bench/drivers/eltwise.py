@@ -13,9 +13,9 @@ from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
-from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, Peer, TensorWork
+from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import FIRST_DIM, LAYOUT, data_type, direction, flag, one_of, option
+from asmdnn.bench.words import FIRST_DIM, LAYOUT, data_type, flag, one_of, option
 from asmdnn.definitions.elementwise import forward, rounding_error, slope
 from asmdnn.definitions.rounding import as_f32
 from asmdnn.primitives.attributes.words import number_word
@@ -61,7 +61,7 @@ class EltwiseWork(GradientWork):
         of_onednn = ELTWISE.get(settings.alg)
         self.lacks = "" if of_onednn else f"onednn: there is no function {settings.alg}"
         self.forward_takes = of_onednn, "src", "dst", *numbers
-        self.takes = of_onednn, "diff_src", "diff_dst", self.data_name, *numbers
+        self.reads = (self.data_name,)
         if self.is_backward:
             alg = cast(EltwiseBackwardAlgorithm, self.alg + USE_DST * self.of_dst)
             self.desc = dnn.EltwiseBackward(alg, tensor, tensor, tensor, *numbers)
@@ -112,7 +112,7 @@ DRIVER = Driver(
     "eltwise",
     EltwiseSettings(),
     {
-        "dir": option(direction(*PROP_KINDS, "BWD_D"), "FWD_D training (default), FWD_I inference, BWD_D backward"),
+        "dir": DATA_DIRECTION,
         "dt": option(data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8"),
         "tag": LAYOUT,
         "alg": option(_alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result"),

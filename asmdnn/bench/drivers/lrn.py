@@ -8,6 +8,7 @@ from asmdnn.bench.driver import Array, Case, Data, Driver, TensorData, by_direct
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.lrn_problem import LrnProblem, parse
+from asmdnn.bench.peers.onednn_numbers import LRN
 from asmdnn.bench.tensor_work import FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.typed import numbers
@@ -19,7 +20,6 @@ from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES
 
 ALGS: dict[str, LRNAlgorithm] = {"ACROSS": "lrn_across_channels", "WITHIN": "lrn_within_channel"}
-OF_ONEDNN = {"ACROSS": 0xAFF, "WITHIN": 0xBFF}  # its numbers
 HALVES_SLACK = 1e6  # oneDNN's workspace is of the type of src
 
 
@@ -46,7 +46,7 @@ class LrnWork(TensorWork):
         tensor, trains = desc_of(p.dims, settings.dt, settings.tag), settings.dir == "FWD_D"
         self.axes, self.window = axes_of(case), (p.size, p.alpha, p.beta, p.k)
         self.descs, self.internal = {"src": tensor, "dst": tensor}, ("workspace",) * trains
-        self.takes = FORWARD[settings.dir], OF_ONEDNN[settings.alg], "src", "dst", *self.window
+        self.takes = FORWARD[settings.dir], LRN[settings.alg], "src", "dst", *self.window
         kept = desc_of(p.dims, "f32", settings.tag) if trains else None
         self.desc = dnn.LRNForward(PROP_KINDS[settings.dir], ALGS[settings.alg], tensor, tensor, *self.window, kept)
 
@@ -64,7 +64,7 @@ class LrnGradientWork(GradientWork):
     """diff_src of src, diff_dst and the workspace, which the forward pass has left."""
 
     peer_slack = 10.0
-    primitive, forward_tensors = "lrn", ("src", "dst")
+    primitive, reads, forward_tensors = "lrn", ("src",), ("src", "dst")
 
     def __init__(self, case: LrnCase) -> None:
         settings, p = case.settings, case.problem
@@ -73,8 +73,7 @@ class LrnGradientWork(GradientWork):
             self.peer_slack = HALVES_SLACK
         self.axes, self.window = axes_of(case), (p.size, p.alpha, p.beta, p.k)
         self.descs = {"src": self.tensor, "diff_dst": self.tensor, "workspace": base, "diff_src": self.tensor}
-        self.takes = OF_ONEDNN[settings.alg], "diff_src", "diff_dst", "src", *self.window
-        self.forward_takes = OF_ONEDNN[settings.alg], "src", "dst", *self.window
+        self.forward_takes = LRN[settings.alg], "src", "dst", *self.window
         self.desc = dnn.LRNBackward(ALGS[settings.alg], self.tensor, self.tensor, self.tensor, *self.window, base)
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:

@@ -11,11 +11,12 @@ from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, dims_problem, ends
 from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.peers.onednn_numbers import REDUCTION
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.bench.words import DDT, FROM_TO, after, data_type, one_of, option
+from asmdnn.bench.words import DDT, FROM_TO, SDT, after, one_of, option
 from asmdnn.definitions.reduction import reduced, reduced_error
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
@@ -23,7 +24,6 @@ from asmdnn.records import dataclass
 
 LARGEST_VALUE, LARGEST_CENTRE = 4.0, 8
 INTEGERS, TWOS = ("s32", "s8", "u8"), 3  # so many factors of a product are 2
-ALGS = {alg: 0x2FFF2 + i for i, alg in enumerate(alg for alg in ALGORITHMS if alg != "logsumexp")}  # oneDNN's numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class ReductionWork(TensorWork):
         self.descs, self.attr = {"src": src, "dst": dst}, settings.attr(made)
         alg, numbers = cast(ReductionAlgorithm, settings.alg), (settings.p, settings.eps)
         self.desc = self.reduction = dnn.ReductionForward(alg, src, dst, *numbers)
-        self.lacks = "" if alg in ALGS else f"onednn: there is no reduction {alg}"
-        self.takes = ALGS.get(alg), "src", "dst", *numbers
+        self.lacks = "" if alg in REDUCTION else f"onednn: there is no reduction {alg}"
+        self.takes = REDUCTION.get(alg), "src", "dst", *numbers
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         """Products of many numbers stay in range: the more there are, the nearer each is to 1; a few integers are 2.
@@ -77,7 +77,7 @@ DRIVER = Driver(
     {
         "alg": option(after("reduction_", one_of(*ALGORITHMS)),
                       "sum (default), max, min, mul, mean, logsumexp, norm_lp_max ..."),
-        "sdt": option(data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8"),
+        "sdt": SDT,
         "ddt": DDT,
         "stag": FROM_TO["stag"],
         "dtag": FROM_TO["dtag"],

@@ -9,16 +9,15 @@ from asmdnn.bench.dims import desc_of
 from asmdnn.bench.driver import Case, Driver, TensorData, by_direction, completed
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.peers.onednn_numbers import RESAMPLING
 from asmdnn.bench.resampling_problem import ResamplingProblem, parse_problem
 from asmdnn.bench.tensor_work import FORWARD, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import DDT, IMAGES, LAYOUT, data_type, direction, one_of, option
+from asmdnn.bench.words import DDT, IMAGES, LAYOUT, SDT, data_type, direction, one_of, option
 from asmdnn.definitions.resampling import resampled, resampled_gradient
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
 from asmdnn.records import dataclass, replace
-
-OF_ONEDNN = {"nearest": 0x2FFF0, "linear": 0x2FFF1}  # its numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class ForwardWork(TensorWork):
         self.peer_slack = chains.peer_slack(self.attr)
         self.desc = self.resampling = dnn.ResamplingForward(cast(ResamplingAlgorithm, settings.alg), src, dst)
         self.lacks = lacking(settings.alg)
-        self.takes = FORWARD["FWD_I"], OF_ONEDNN.get(settings.alg), None, "src", "dst"
+        self.takes = FORWARD["FWD_I"], RESAMPLING.get(settings.alg), None, "src", "dst"
 
     def answer(self, data: TensorData) -> Answer:
         desc = self.resampling
@@ -73,7 +72,7 @@ class GradientOfResampling(GradientWork):
         alg = cast(ResamplingAlgorithm, settings.alg)
         self.desc = self.resampling = dnn.ResamplingBackward(alg, self.descs["diff_src"], self.descs["diff_dst"])
         self.lacks = lacking(settings.alg)
-        self.forward_takes = OF_ONEDNN.get(settings.alg), None, "src", "dst"
+        self.forward_takes = RESAMPLING.get(settings.alg), None, "src", "dst"
 
     def answer(self, data: TensorData) -> Answer:
         desc = self.resampling
@@ -82,7 +81,7 @@ class GradientOfResampling(GradientWork):
 
 
 def lacking(alg: str) -> str:
-    return "" if alg in OF_ONEDNN else f"oneDNN has no {alg} resampling"
+    return "" if alg in RESAMPLING else f"oneDNN has no {alg} resampling"
 
 
 def _completed(settings: ResamplingSettings, problem: ResamplingProblem) -> tuple[Any, Any]:
@@ -104,7 +103,7 @@ DRIVER = Driver(
         "dir": option(direction("FWD_D", "FWD_I", "BWD_D"),
                       "FWD_I inference (default), FWD_D training: the same, BWD_D backward"),
         "dt": option(data_type(), "both data types, in older words", describes=False),
-        "sdt": option(data_type(), "data type of src: f32 (default), bf16, f16, s32, s8, u8"),
+        "sdt": SDT,
         "ddt": DDT,
         "tag": LAYOUT,
         "alg": option(_alg, "nearest (default), linear, cubic"),

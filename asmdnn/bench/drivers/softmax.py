@@ -9,6 +9,7 @@ from asmdnn.bench.dims import DimsProblem, dims_problem, ends
 from asmdnn.bench.driver import Array, Case, Driver, TensorData, by_direction
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
+from asmdnn.bench.peers.onednn_numbers import SOFTMAX
 from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.titles import titled
@@ -19,8 +20,6 @@ from asmdnn.definitions.softmax import softmax, softmax_error, softmax_gradient
 from asmdnn.errors import Unimplemented
 from asmdnn.primitives.softmax.description import SoftmaxAlgorithm
 from asmdnn.records import dataclass
-
-ALGS = {"SOFTMAX": 0x30000, "LOGSOFTMAX": 0x30001}  # oneDNN's numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class SoftmaxWork(TensorWork):
         alg: SoftmaxAlgorithm = "log" if self.is_log else "accurate"
         desc = dnn.SoftmaxForward(PROP_KINDS[settings.dir], alg, src, dst, settings.axis)
         self.desc, self.axis = desc, desc.axis
-        self.takes = FORWARD[settings.dir], ALGS[settings.alg], "src", "dst", self.axis
+        self.takes = FORWARD[settings.dir], SOFTMAX[settings.alg], "src", "dst", self.axis
 
     def answer(self, data: TensorData) -> Answer:
         """The scales of src are of results, in oneDNN, too."""
@@ -70,11 +69,11 @@ class SoftmaxGradientWork(GradientWork):
     """diff_src of diff_dst and dst, which the forward pass has left; sdt and stag are diff_src's."""
 
     peer_slack = 10.0
-    primitive = "softmax"
+    primitive, reads = "softmax", ("dst",)
 
     def __init__(self, case: SoftmaxCase) -> None:
         settings, dims = case.settings, case.problem.dims
-        self.is_log, alg = settings.alg == "LOGSOFTMAX", ALGS[settings.alg]
+        self.is_log = settings.alg == "LOGSOFTMAX"
         if settings.scales:
             raise Unimplemented("--attr-scales of a gradient is not built")
         diff_src, dst = ends(settings, dims)
@@ -84,7 +83,7 @@ class SoftmaxGradientWork(GradientWork):
             self.replaces("diff_dst", "diff_src")
         desc = dnn.SoftmaxBackward("log" if self.is_log else "accurate", dst, dst, diff_src, settings.axis)
         self.desc, self.axis = desc, desc.axis
-        self.takes, self.forward_takes = (alg, "diff_src", "diff_dst", "dst", self.axis), (alg, "src", "dst", self.axis)
+        self.forward_takes = SOFTMAX[settings.alg], "src", "dst", self.axis
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         desc = self.descs["dst"]
@@ -97,7 +96,7 @@ class SoftmaxGradientWork(GradientWork):
 
 
 def _alg(word: str) -> str:
-    return one_of(*ALGS)(word.lower().removesuffix("_accurate").replace("softmax_log", "logsoftmax"))
+    return one_of(*SOFTMAX)(word.lower().removesuffix("_accurate").replace("softmax_log", "logsoftmax"))
 
 
 DRIVER = Driver(

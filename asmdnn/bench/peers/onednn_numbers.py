@@ -11,3 +11,13 @@ BINARY = {
     alg: 0x1FFF0 + i
     for i, alg in enumerate(("add", "mul", "max", "min", "div", "sub", "ge", "gt", "le", "lt", "eq", "ne"))
 }
+REDUCTION = {
+    alg: 0x2FFF2 + i
+    for i, alg in enumerate(
+        ("max", "min", "sum", "mul", "mean", "norm_lp_max", "norm_lp_sum", "norm_lp_power_p_max", "norm_lp_power_p_sum")
+    )
+}
+POOLING = {"max": 0x1FF, "avg_p": 0x2FF, "avg_np": 0x3FF}
+LRN = {"ACROSS": 0xAFF, "WITHIN": 0xBFF}
+RESAMPLING = {"nearest": 0x2FFF0, "linear": 0x2FFF1}
+SOFTMAX = {"SOFTMAX": 0x30000, "LOGSOFTMAX": 0x30001}
