@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from asmdnn.isa.dot import Types
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import odd_lines
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.steps import StepRecords, steps_in, steps_of
@@ -49,8 +49,8 @@ class TiledBackwardPlan(BackwardPlan):
     ) -> None:
         super().__init__(desc, tensors, types, engine)
         self.rows_of_scores = self.dtype
-        lines = -(-self.block * self.dtype.size_bytes // LINE_BYTES) | 1  # an odd number, as tiles read rows fast
-        self.turned_row = lines * LINE_BYTES // self.dtype.size_bytes
+        size = self.dtype.size_bytes
+        self.turned_row = odd_lines(self.block * size) // size  # as tiles read rows fast
 
     def rooms(self) -> dict[str, int]:
         size = self.dtype.size_bytes

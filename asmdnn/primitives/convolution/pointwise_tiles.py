@@ -56,7 +56,7 @@ def answers(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Pl
         matrices["weights"] = MemoryDesc(dims, desc.weights.dtype, "any")
     else:
         matrices["weights"] = as_matrix("weights", desc.weights, order)
-    for answer in matmul_tiles.plan(MatMul(**matrices), matrix_attr(attr, desc, order), engine, (True,)):
+    for answer in matmul_tiles.plan(MatMul(**matrices), matrix_attr(attr, desc, order), engine, only_amx=True):
         name = f"product+{answer.implementation}"
         if isinstance(answer, Refusal):
             yield Refusal(name, answer.reason)

@@ -1,6 +1,6 @@
 """Matrix products by tiles: formats that are `any` resolved, descriptors turned into strides."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 
@@ -37,14 +37,11 @@ FEW_ROWS = 2  # of s8 and plain weights are multiplied as words, for which nothi
 
 
 def plan(
-    desc: MatMul,
-    attr: Attr,
-    engine: Engine,
-    multipliers: Iterable[bool] = (True, False),
-    types: Types | None = None,
+    desc: MatMul, attr: Attr, engine: Engine, types: Types | None = None, *, only_amx: bool = False
 ) -> Iterator[Plan | Refusal]:
-    """What every strategy says to a product.  multipliers: whether tiles of AMX multiply, where there are any, or
-    vectors.  types: of factors and sums; None: what the level multiplies of these tensors."""
+    """What every strategy says to a product: those of tiles of AMX, where there are any, then those of vectors.
+
+    types: of factors and sums; None: what the level multiplies of these tensors.  only_amx: not those of vectors."""
     try:
         check_elements(desc.weights)
         types = types or types_of(desc, attr, engine)
@@ -53,7 +50,7 @@ def plan(
         return
     if types.run:
         attr = attr.changed(accumulation_mode="any")  # sums are of the type that was asked for
-    for tiled in multipliers:
+    for tiled in (True,) if only_amx else (True, False):
         level = level_of_tiles(types, engine) if tiled else dot_level(types, engine.isa)
         if level:
             job = partial(job_of, desc, attr, engine, types, tiled)

@@ -6,7 +6,7 @@ of lines apart, and b is packed in panels of pairs of rows, once for all product
 
 from typing import NamedTuple
 
-from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.lines import odd_lines
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.primitives.products.matrices import Matrix, Panels, panel_columns, panels_of, panels_tag
@@ -75,13 +75,12 @@ class PairsAsDepth(RowsAsDepth):
 
     def turned(self, a: BufferRows, m: int) -> Matrix:
         dtype, group = self.types.src, self.types.group
-        lines = -(-self.count * dtype.size_bytes // LINE_BYTES) | 1
-        row = lines * LINE_BYTES // dtype.size_bytes
+        row_bytes = odd_lines(self.count * dtype.size_bytes)
         source = MemoryDesc((m, self.count), a.dtype, strides=(1, a.row_bytes // a.dtype.size_bytes), offset0=a.offset0)
-        target = MemoryDesc((m, self.count), dtype, strides=(row, 1))
-        buffer = self.assembly.room("turned rows", m * lines * LINE_BYTES)
+        target = MemoryDesc((m, self.count), dtype, strides=(row_bytes // dtype.size_bytes, 1))
+        buffer = self.assembly.room("turned rows", m * row_bytes)
         add_reorder(self.assembly, Reordering(a.buffer, source, buffer, target))
-        return Matrix(buffer, 0, (), lines * LINE_BYTES, dtype.size_bytes, dtype).in_groups(group)
+        return Matrix(buffer, 0, (), row_bytes, dtype.size_bytes, dtype).in_groups(group)
 
     def weights(self, b: Columns) -> Panels:
         """Panels of all columns, if b begins with one of them, else of its own."""
