@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from asmdnn.errors import shown
+from asmdnn.errors import Unimplemented, shown
 from asmdnn.network.decompositions.table import foreign
 from asmdnn.network.folding.bodies import BODIES
 from asmdnn.network.folding.sequences import SEQUENCES
@@ -56,6 +56,13 @@ def nodes_of(body: Body) -> Iterator[Node]:
 
 def unknown_in(body: Body) -> list[Node]:
     return [node for node in nodes_of(body) if not is_known(node)]
+
+
+def check_known(body: Body) -> None:
+    """Raise Unimplemented for a node that is not known.  Of branches only those that are taken have to be."""
+    for node in body.nodes:
+        if not is_known(node):
+            raise Unimplemented(sentence_of_unknown(node, body))
 
 
 def sentence_of_unknown(node: Node, body: Body) -> str:

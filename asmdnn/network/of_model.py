@@ -3,14 +3,16 @@
 from functools import partial
 from typing import Any
 
-from asmdnn.network.declaring import mapping, shape_of
+from asmdnn.network.declaring import check_names, mapping, shape_of
 from asmdnn.network.dims import Shapes, open_dims
 from asmdnn.network.graph import Model
+from asmdnn.network.known import check_known
 from asmdnn.network.narrow.storage import IN_F32, Precision
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.packs.kept import find, keep
 from asmdnn.network.packs.kept_graph import key_of_model
+from asmdnn.network.planned import check_asked
 from asmdnn.network.staged import Stages
 from asmdnn.network.states import StateArrays, checked_state
 from asmdnn.primitives.core.engine import Engine
@@ -27,6 +29,10 @@ def network_of(
     stages, fixed = stages_of(model, constants, engine, fallback, precision), dims.fixed
     if not dims.open_inputs:
         return Network(lambda: engine, stages.plan(shapes), origin=origin, states=states)
+
+    check_asked(model, engine, fallback, precision)  # which the first shape would say, in its call
+    check_names(model.body.inputs, {}, mapping("constants", constants))
+    check_known(model.body)
 
     def at(asked: Shapes) -> Network:
         one = (network_of, (model, fixed | asked, constants, engine, fallback, precision))

@@ -100,14 +100,8 @@ def plan(
 ) -> NetworkPlan:
     """Plan a network; nothing is generated or packed.  shared: with other shapes of the model; the other arguments are
     those of `load_onnx`.  Raises OutOfMemory."""
-    if not is_fallback(fallback):
-        raise InvalidArguments(
-            f"fallback must be None or 'numpy', not {shown(fallback)}{resembling(fallback, ['numpy'])}"
-        )
+    check_asked(model, engine, fallback, precision)
     shared = shared or SharedByShapes()
-    check_kept(model, precision)
-    if engine.any_batch:
-        check_any_batch(model.body)
     given = mapping("shapes", shapes), mapping("constants", constants)
     lowering = ModelLowering(model, given[1], engine, fallback, precision, shared)
     graph, found, refused = lowering.of(given[0])
@@ -115,6 +109,17 @@ def plan(
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     how = runnable(model, graph, segments, engine)
     return NetworkPlan(engine, model, graph, segments, refused=refused, runnable=how, precision=precision)
+
+
+def check_asked(model: Model, engine: Engine, fallback: str | None, precision: Precision) -> None:
+    """What is wrong whatever the shapes are.  Raises InvalidArguments, Unimplemented."""
+    if not is_fallback(fallback):
+        raise InvalidArguments(
+            f"fallback must be None or 'numpy', not {shown(fallback)}{resembling(fallback, ['numpy'])}"
+        )
+    check_kept(model, precision)
+    if engine.any_batch:
+        check_any_batch(model.body)
 
 
 def check_any_batch(body: Body) -> None:
