@@ -1,6 +1,6 @@
 """Every form of AVX512_FP16's conversions, scalars and comparisons: from registers, memory and one element, masked.
 
-No CPU at hand has it.  What each lane must be is said here in Python's numbers, and where it is in bytes: nothing is
+Few CPUs have it.  What each lane must be is said here in Python's numbers, and where it is in bytes: nothing is
 derived from another form of the emulator.
 """
 
