@@ -24,7 +24,7 @@ integers of 8 bits within one step.
 {model}
   --threads=1,2            one or several numbers of threads
   --precision=f32,bf16     a row for each; ratios and errors are to the first
-  --input=NAME:FILE.npy    data of an input instead of random numbers
+  --input=NAME:FILE.npy    data of an input, with its dims, instead of random numbers
   --peer=onnxruntime,openvino,openvino-default   the libraries; openvino is held to f32 by its precision hint,
                            openvino-default computes as it is installed, in bf16 where the CPU multiplies it; what is
                            not installed is left out with a word

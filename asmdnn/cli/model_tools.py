@@ -48,15 +48,22 @@ def native_of(net: "Network") -> "list[CompiledSegment]":
 
 def feeds_of(net: "Network", given: dict[str, str]) -> dict[str, Any]:
     """Data for the inputs: of a file for the one that is named, random for others."""
+    return {key: data_of(key, files_of(given), *wanted) for key, wanted in net.inputs.items()}
+
+
+def files_of(given: dict[str, str]) -> dict[str, str]:
+    """The file of the input that is named.  Raises InvalidArguments."""
     name, _, file = given.get("input", "").partition(":")
-    return {key: data_of(key, {name: file} if file else {}, *wanted) for key, wanted in net.inputs.items()}
+    if "input" in given and not (name and file):
+        raise InvalidArguments(f"--input={given['input']} is not of the form --input=NAME:FILE.npy")
+    return {name: file} if file else {}
 
 
 def explain_model(arguments: Sequence[str], show: Show, write: Callable[[str, str, str], None]) -> int:
     """As text or page; or one primitive as `asmdnn explain` shows a problem.  Raises AsmdnnError."""
     asked = model_words("explain", arguments)
     given = own_options("explain", asked, ("html", "primitive", "kernel", "input", "fallback"), ("measure", "json"))
-    net = asked.load_shown(given.get("fallback"))
+    net = asked.load_shown(given.get("fallback"), files_of(given))
     if "primitive" in given:
         name, step = step_of(net, given["primitive"])
         return show(step.pd, f"{asked.path} {name}", given)
@@ -80,7 +87,7 @@ def analyze_model(arguments: Sequence[str], show: Show) -> int:
     """Every primitive, measured; or one as `asmdnn analyze` shows a problem.  Raises AsmdnnError."""
     asked = model_words("analyze", arguments)
     given = own_options("analyze", asked, ("primitive", "mcpu", "svg", "png", "input"), ("measure", "json"))
-    net = asked.load_shown()
+    net = asked.load_shown(files=files_of(given))
     if "primitive" in given:
         name, step = step_of(net, given["primitive"])
         return show(step.pd, f"{asked.path} {name}", given)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.cli.progress import Progress
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, did_you_mean
 from asmdnn.jit.image_file import is_image, is_pack
 from asmdnn.network.loading import load_network, load_onnx
 from asmdnn.network.network import Network
@@ -77,10 +77,13 @@ class ModelWords:
         files: Mapping[str, str] = MappingProxyType({}),
         guess: bool = False,
     ) -> Network:
-        """The network for the dims that were said, and 1 for an open dim in front.  files: of inputs, by which
-        --max-error is kept; guess: some size for other open dims.  Raises AsmdnnError for what cannot be loaded."""
+        """The network for the dims that were said, or that arrays in files have, and 1 for an open dim in front.
+
+        files: of inputs, by which --max-error is kept, too; guess: some size for other open dims.  Raises AsmdnnError
+        for what cannot be loaded.
+        """
         if is_image(Path(self.path)):
-            return self.of_pack(fallback)
+            return self.of_pack(fallback, files)
         load = partial(
             load_onnx,
             self.path,
@@ -94,14 +97,15 @@ class ModelWords:
         )
         net, shapes = load(self.shapes), self.shapes
         if isinstance(net, OpenNetwork):
-            shapes = said_or_one(net, self.shapes, guess)
+            shapes = said_or_one(net, {**dims_in(net, files), **self.shapes}, guess)
             net = load(shapes)
+        check_inputs(net, files)
         if "max-error" not in self.texts:
             return net
         feeds = {name: data_of(name, files, *wanted) for name, wanted in net.inputs.items()}
         return load(shapes, max_error=share_of("max-error", self.texts["max-error"]), feeds=feeds)
 
-    def of_pack(self, fallback: str | None) -> Network:
+    def of_pack(self, fallback: str | None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
         """The network that was saved in the file.  Raises AsmdnnError, also for words that it would be planned by."""
         texts = [f"--{name}" for name in self.texts if name != "threads"]
         said = [*texts, *["--constant"] * bool(self.constants), *["--bounds"] * bool(self.bounds)]
@@ -110,13 +114,29 @@ class ModelWords:
         said += ["--shape"] * (bool(self.shapes) and not net.is_open)
         if said:
             raise InvalidArguments(f"{self.path} is a pack, which is planned already: leave out {', '.join(said)}")
-        return net.at(said_or_one(net, self.shapes)) if isinstance(net, OpenNetwork) else net
+        check_inputs(net, files)
+        return net.at(said_or_one(net, {**dims_in(net, files), **self.shapes})) if isinstance(net, OpenNetwork) else net
 
     def load_shown(self, fallback: str | None = None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
         """As `load`; a terminal says that it is being planned."""
         with Progress(1, sys.stderr) as progress:
             progress.update(0, f"plan {self.path}")
             return self.load(fallback, files)
+
+
+def check_inputs(net: Network, files: Mapping[str, str]) -> None:
+    """Raise InvalidArguments for a file of what is no input."""
+    for name in files:
+        if name not in net.inputs:
+            raise InvalidArguments(
+                f"--input={name}: {name!r} is no input of the model: {did_you_mean(name, net.inputs)}"
+            )
+
+
+def dims_in(net: OpenNetwork, files: Mapping[str, str]) -> dict[str, tuple[int, ...]]:
+    """The dims of the arrays in the files of inputs."""
+    check_inputs(net, files)
+    return {name: array_in(name, file).shape for name, file in files.items()}
 
 
 def said_or_one(
@@ -171,7 +191,8 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
         elif word.startswith("--") and name in EXAMPLES:
             input_name, colon, said = value.partition(":")
             if not (input_name and colon):
-                form = f"--{name}={input_name or 'NAME'}:{EXAMPLES[name]}"
+                is_said = name == "shape" and _DIMS.fullmatch(value)  # the dims, without a name
+                form = f"--shape=NAME:{value}" if is_said else f"--{name}={input_name or 'NAME'}:{EXAMPLES[name]}"
                 raise InvalidArguments(f"{command}: {word} says nothing of an input: say {form}")
             told(words, name, input_name, said)
         elif word.startswith("--") and name == "shapes" and "=" in value:

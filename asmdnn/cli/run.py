@@ -26,7 +26,7 @@ from asmdnn.runtime.other_work import OtherWork
 USAGE = """asmdnn run [OPTION ...] MODEL.onnx
 Loads the model, or a network from a pack, runs it, and prints its outputs and the least time of some runs.
 {model}
-  --input=NAME:FILE.npy    data of an input; others are random numbers, or zeros if they are integers
+  --input=NAME:FILE.npy    data of an input, with its dims; others are random numbers, or zeros if they are integers
   --output=FILE.npz        write the outputs to a file
   --fallback=numpy         nodes without a kernel are computed by numpy instead of being refused
   --what                   print how often each operator is native, in numpy, or not known, and why

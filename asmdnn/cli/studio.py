@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from asmdnn.cli.explain import write
-from asmdnn.cli.model_tools import feeds_of, native_of, own_options
+from asmdnn.cli.model_tools import feeds_of, files_of, native_of, own_options
 from asmdnn.cli.models import ModelWords, model_words
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
@@ -85,7 +85,7 @@ def planned(asked: ModelWords, words: dict[str, str], given: dict[str, str]) -> 
     from asmdnn.planning.host import host
     from asmdnn.runtime.threads import max_threads
 
-    net = replace(asked, texts={**asked.texts, **words}).load()
+    net = replace(asked, texts={**asked.texts, **words}).load(files=files_of(given))
     if not native_of(net):
         raise InvalidArguments(f"studio: {asked.path} computes nothing at run time: there is no plan to show")
     is_here = words["machine"] == host().name and net.engine.threads <= max_threads()

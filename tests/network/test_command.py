@@ -152,6 +152,7 @@ def test_a_pack_is_run(model: str, tmp_path: Path, capsys: pytest.CaptureFixture
         (["--peer=tensorrt"], "--peer=tensorrt is not known: these are onnxruntime, openvino, "),
         (["--peer=absent-default"], "--peer=absent-default needs that package: pip install absent"),
         (["--shape=x"], "run: --shape=x says nothing of an input: say --shape=x:1x3x48x320"),
+        (["--shape=1x3x6x7"], "run: --shape=1x3x6x7 says nothing of an input: say --shape=NAME:1x3x6x7"),
         (["--shape"], "run: --shape says nothing of an input: say --shape=NAME:1x3x48x320"),
         (["--constant=s"], "run: --constant=s says nothing of an input: say --constant=s:16000"),
         (["--bounds=:6"], "run: --bounds=:6 says nothing of an input: say --bounds=NAME:64"),
