@@ -82,9 +82,11 @@ def replace_file(
         with open(unfinished, "xb", opener=partial(os.open, mode=mode, dir_fd=dir_fd)) as file:
             file.writelines(data)
         os.replace(unfinished, path, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
-    except BaseException:  # an interrupt, too
+    except BaseException as error:  # an interrupt, too
         with contextlib.suppress(OSError):
             os.unlink(unfinished, dir_fd=dir_fd)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # by the name that was asked for
         raise
 
 

@@ -61,5 +61,5 @@ def cosine(peak: Any, steps: Any, warmup: Any = 0, least: Any = 0.0) -> RateSche
 def falling(falls: Callable[[float], float], peak: Any, counts: tuple[Any, Any], least: Any) -> RateSchedule:
     """counts: all steps, and those of the warmup.  Raises InvalidArguments."""
     warmup = whole("warmup", counts[1], 0)
-    steps = whole("steps", counts[0], warmup + 1)
+    steps = whole(f"steps, with a warmup of {warmup}," if warmup else "steps", counts[0], warmup + 1)
     return RateSchedule(number("peak", peak), steps, warmup, number("least", least), falls)
