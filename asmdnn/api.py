@@ -109,6 +109,7 @@ from asmdnn.primitives.shuffle.shuffle import Shuffle
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.primitives.stochastic_rounding.stochastic_rounding import StochasticRounding
 from asmdnn.primitives.sum.sum import SumForward
+from asmdnn.primitives.suppression.description import NonMaxSuppression
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.primitives.tree_ensemble.description import TreeEnsemble
 from asmdnn.show import notebook as _notebook  # noqa: F401 - registers what notebooks show
@@ -139,8 +140,8 @@ __all__ = [
     "GRUForward", "Gather", "Graph", "GroupNormBackward", "GroupNormForward", "InnerProductBackwardData",
     "InnerProductBackwardWeights", "InnerProductForward", "InvalidArguments", "LBRGRUBackward", "LBRGRUForward",
     "LRNBackward", "LRNForward", "LSTMBackward", "LSTMForward", "LayerNormBackward", "LayerNormForward", "MatMul",
-    "MatMulRows", "Memory", "MemoryDesc", "MemoryReport", "Network", "NotPackable", "OpenNetwork", "OutOfMemory",
-    "PReLU", "PReLUBackward", "PReLUForward", "PackedWeights", "Pad", "PlanError", "PoolingBackward",
+    "MatMulRows", "Memory", "MemoryDesc", "MemoryReport", "Network", "NonMaxSuppression", "NotPackable", "OpenNetwork",
+    "OutOfMemory", "PReLU", "PReLUBackward", "PReLUForward", "PackedWeights", "Pad", "PlanError", "PoolingBackward",
     "PoolingForward", "PostOp", "Primitive", "PrimitiveDesc", "PropKind", "QuantizedMatMul", "RandomNumbers",
     "ReductionForward", "Refusal", "Reorder", "ResamplingBackward", "ResamplingForward", "Scatter", "Shuffle",
     "SoftmaxBackward", "SoftmaxForward", "StochasticRounding", "Stream", "Sum", "SumForward", "TopKForward",

@@ -27,7 +27,7 @@ SURVIVORS = {
         " not wait", "rnn sdpa",
     ),
     "a place claimed": ("some planners allow less than one thread may do", ANY),
-    "a record twice": ("a group does again what it has just done", "conv deconv matmul sdpa topk"),
+    "a record twice": ("a group does again what it has just done", "conv deconv matmul sdpa suppression topk"),
     "a record missing": ("a merge that has nothing to do: few enough wait", "topk"),
     "groups cut": ("records that add to one another in order are few enough for one group", "conv deconv matmul topk"),
     "scratch shared": ("there is one group, for one part", "conv sdpa topk"),
@@ -35,7 +35,8 @@ SURVIVORS = {
     "a view moved": ("all use a scratch by one view, and its rows end before their last vector does", "conv:avx2"),
     "offsets swapped": (
         "two partial results are added in either order; records write the same to both places; the first product of an"
-        " exclusive scan is 1, whatever is read", "bnorm pad pool conv prelu cumsum",
+        " exclusive scan is 1, whatever is read; two classes keep the same boxes",
+        "bnorm pad pool conv prelu cumsum suppression",
     ),
     "another kernel": (
         "a kernel that looks at more windows, or does for padding of scratch, which nobody reads, what is left undone",
@@ -47,8 +48,8 @@ SURVIVORS = {
     ),
     "an offset moved": (
         "scratch whose head is for other kernels; padding of scratch; a pixel that is no maximum of its window; a leaf"
-        " that other rows, or trees in another order, reach, too; what is read for a first product of 1",
-        "pad pool topk trees cumsum",
+        " that other rows, or trees in another order, reach, too; what is read for a first product of 1;"
+        " boxes that leave out the same ones", "pad pool topk trees cumsum suppression",
     ),
     "a view of another buffer": (
         "numbers of one element each, which are multiplied or added, trade places", "matmul rnn random"

@@ -24,6 +24,7 @@ from asmdnn.definitions import (
     windows,
 )
 from asmdnn.definitions.stochastic_rounding import stochastically_rounded
+from asmdnn.definitions.suppression import suppressed
 from asmdnn.definitions.windows import SlidingWindow
 from asmdnn.primitives.elementwise.eltwise import BACKWARD_ALGS, USE_DST
 from asmdnn.types import bf16, f8_e4m3, f8_e5m2, f16, f32, s8, u8
@@ -255,3 +256,11 @@ def test_stochastic_rounding(kind: Any, size: float) -> None:
     x[:3] = np.inf, -np.inf, np.nan
     wanted = rounded_to_bf16(x, 8, 5) if kind == f32 else stochastic(x, kind, 8, 5)
     np.testing.assert_array_equal(stochastically_rounded(x, 5, 8, kind.name), wanted.astype(np.float32))
+
+
+def test_boxes_that_are_left_out() -> None:
+    """By hand: the second and the fourth share half, the first and the second a third, which ties with no limit."""
+    corners = np.float32([[[0, 0, 5, 0], [0, 1, 5, 0], [2, 2, 6, 2], [2, 3, 7, 2.5]]])
+    scores = np.float32([[[0.7, 0.9, 0.2, 0.8], [0.1, 0.1, 0.6, np.nan]]])
+    assert suppressed(corners, scores, 3, 0.4, 0.05).tolist() == [[[1, 0, 2], [2, 0, 1]]]
+    assert suppressed(corners, scores, 4, 0.5, 0.5).tolist() == [[[1, 3, -1, -1], [2, -1, -1, -1]]]

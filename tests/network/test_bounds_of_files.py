@@ -450,8 +450,8 @@ def test_verify_compares_what_counts() -> None:
         ({"kept": "many"}, r"bounds\['kept'\] must be a number of places from 1 on, not 'many'"),
         ({"kept": True}, "must be a number of places from 1 on, not True"),
         ({3: 4, "kept": 4}, r"bounds\[3\] must be a number of places"),
-        ({"kep": 4}, "bounds has 'kep', which no NonZero, Compress, Unique makes: .*kept"),
-        ({"y": 4}, "bounds has 'y', which no NonZero, Compress, Unique makes"),
+        ({"kep": 4}, "bounds has 'kep', which no NonZero, Compress, Unique, NonMaxSuppression makes: .*kept"),
+        ({"y": 4}, "bounds has 'y', which no NonZero, Compress, Unique, NonMaxSuppression makes"),
     ],
 )
 def test_wrong_bounds(bounds: Any, words: str) -> None:

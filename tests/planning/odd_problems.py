@@ -192,7 +192,15 @@ def moves(r: Odd) -> Description:
         dnn.Shuffle(source, source, axis, size),
         dnn.TopKForward(r.one("max", "min"), source, r.desc(best, dnn.s32), axis, r.one(None, r.desc(best))),
         dnn.Reorder(r.desc(dims, r.one(*TYPES)), r.desc(dims, r.one(*TYPES))),
+        boxes(r),
     )
+
+
+def boxes(r: Odd) -> Description:
+    images, classes, count = r.some(3, 1, 2, 3, 9, 17)
+    most = r.one(*range(1, min(4, count) + 1))
+    dims = (images, 4, count), (images, classes, count)
+    return dnn.NonMaxSuppression(*map(r.desc, dims), r.desc((images, classes, most), dnn.s32))
 
 
 def products(r: Odd) -> Description:

@@ -195,6 +195,7 @@ def copied() -> Iterator[Description]:
     yield dnn.StochasticRounding(blocked, blocked)
     yield from (trees(), trees(several=True), trees(src="aB8b"), trees(several=True, dst="ba"))
     yield dnn.Shuffle(plain, blocked, 1, 4)
+    yield dnn.NonMaxSuppression(t(2, 4, 9), t(2, 16, 9, tag="aBc8b"), t(2, 16, 3, dtype=dnn.s32))
     yield dnn.LRNForward(INFERENCE, "lrn_across_channels", plain, blocked)
     yield from (dnn.TopKForward("max", src, t(2, 2, 5, dtype=dnn.s32), 1) for src in (plain, blocked))
 

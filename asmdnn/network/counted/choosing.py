@@ -6,6 +6,7 @@ Who comes after the bound, and who is not chosen, goes to a further place that i
 """
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,13 @@ class Chooser(Decomposer):
         """Integers at places, which all are below `room`: i64[room], zeros elsewhere."""
         nowhere, rows = self.integers(np.zeros((room, 1))), self.lifted(x, 1)
         return self.reshaped(self("ScatterRows", nowhere, to, rows, domain=OWN, reduction=reduction), room)
+
+    def coordinate(self, at: str, dims: Sequence[int], axis: int) -> str:
+        """Along an axis, of numbers of elements."""
+        step = prod(dims[axis + 1 :])
+        row = at if step == 1 else self("Div", at, self.integers(step))
+        row = row if axis == 0 else self("Mod", row, self.integers(dims[axis]))
+        return self("Min", row, self.integers(dims[axis] - 1))  # which it is: so no call looks whether it fits
 
     def mean(self, node: Node, choice: CountedChoice) -> str:
         """That of a node whose operand has zeros in the places that do not count."""

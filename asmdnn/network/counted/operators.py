@@ -1,4 +1,4 @@
-"""NonZero, Compress and Unique with a bound: places that are chosen, and what lies there.
+"""NonZero, Compress, Unique and NonMaxSuppression with a bound: places that are chosen, and what lies there.
 
 Operands may be counted themselves: what lies behind their own count is not chosen.
 """
@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 
 from asmdnn.errors import Unimplemented
+from asmdnn.network.counted.boxes import non_max_suppression
 from asmdnn.network.counted.choosing import INT64, Chooser, Chosen, ChosenResult, CountedChoice
 from asmdnn.network.decompositions.indexing import in_type_of, numbers_of
 from asmdnn.network.graph import Node
@@ -21,7 +22,7 @@ Write = Callable[[Chooser, Node, Counted], Chosen | None]  # None where places a
 
 def chooses_by(node: Node) -> str:
     """The value whose data choose."""
-    return node.inputs[1 if node.op == "Compress" else 0]
+    return node.inputs[1 if node.op in ("Compress", "NonMaxSuppression") else 0]
 
 
 def non_zero(w: Chooser, node: Node, counted: Counted) -> Chosen:
@@ -34,16 +35,8 @@ def non_zero(w: Chooser, node: Node, counted: Counted) -> Chosen:
     if counted:
         is_chosen = w.filled(is_chosen, *counted[0])
     choice = w.choice(x, w.reshaped(is_chosen, prod(dims)))
-    rows = [coordinate(w, choice.at, dims, i) for i in range(len(dims))]
+    rows = [w.coordinate(choice.at, dims, i) for i in range(len(dims))]
     return Chosen(choice, [ChosenResult(w.joined(0, *(w.lifted(row, 0) for row in rows)), 1, is_zero=True)])
-
-
-def coordinate(w: Chooser, at: str, dims: tuple[int, ...], axis: int) -> str:
-    """Along an axis, of numbers of elements."""
-    step = prod(dims[axis + 1 :])
-    row = at if step == 1 else w("Div", at, w.integers(step))
-    row = row if axis == 0 else w("Mod", row, w.integers(dims[axis]))
-    return w("Min", row, w.integers(dims[axis] - 1))  # which it is: so no call looks whether it fits
 
 
 def compress(w: Chooser, node: Node, counted: Counted) -> Chosen | None:
@@ -111,4 +104,6 @@ def differs_from_last(w: Chooser, ordered: str) -> str:
     return w.joined(0, first, w("Not", equal))
 
 
-WRITERS: Mapping[str, Write] = {"NonZero": non_zero, "Compress": compress, "Unique": unique}
+WRITERS: Mapping[str, Write] = {
+    "NonZero": non_zero, "Compress": compress, "Unique": unique, "NonMaxSuppression": non_max_suppression,
+}  # fmt: skip

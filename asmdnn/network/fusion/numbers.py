@@ -90,8 +90,8 @@ class Numbering(BitOperators, PlaceOperators):
             "ReduceSum": self.reduction, "ReduceMax": self.reduction, "ReduceMin": self.reduction, "Pad": self.pad,
             "CumSum": self.running_sum, "Index": self.index, "Clip": self.clip,
             "ArgMax": self.position, "ArgMin": self.position, "TopK": self.top, "ScatterRows": self.scattered,
-            "Integers": self.integers, "BitShift": self.shift, "BitwiseNot": self.inversion,
-            **dict.fromkeys(BITS, self.bits),
+            "Suppressed": self.kept_boxes, "Integers": self.integers, "BitShift": self.shift,
+            "BitwiseNot": self.inversion, **dict.fromkeys(BITS, self.bits),
             **dict.fromkeys(MOVES, self.move), **dict.fromkeys(COMPARISONS, self.comparison),
             **dict.fromkeys(ARITHMETIC.keys() - {"Clip"}, self.arithmetic),
         }  # fmt: skip

@@ -52,6 +52,11 @@ class PlaceOperators(KnownIntegers):
         known += [(positions, self.counted(node, positions))] if positions in self.values else []
         return self.results(node, (x.name, *node.inputs[1:]), known)
 
+    def kept_boxes(self, node: Node) -> bool:
+        """Their numbers, or -1."""
+        (result,), boxes = node.outputs, self.values[node.inputs[1]].shape[2]
+        return self.results(node, node.inputs, [(result, Known(f"{result} as numbers", IntegerBounds(-1, boxes - 1)))])
+
     def index(self, node: Node) -> bool:
         """Of a caller's, checked before a run; of those that kernels make, looked at after it if they may be wrong."""
         (x,), (result,) = node.inputs, node.outputs

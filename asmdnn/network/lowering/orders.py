@@ -1,4 +1,5 @@
-"""ArgMax, ArgMin and TopK: positions are counted as s32 and delivered as f32, which is exact up to 2^24."""
+"""ArgMax, ArgMin, TopK, and boxes that others leave out: positions are counted as s32 and delivered as f32, which is
+exact up to 2^24."""
 
 from typing import Literal
 
@@ -11,8 +12,10 @@ from asmdnn.network.fusion.maps import Group
 from asmdnn.network.graph import NOTHING
 from asmdnn.network.joining.place import Place
 from asmdnn.network.operators.definition import normal
+from asmdnn.network.operators.own import OWN
 from asmdnn.network.steps import Steps
 from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.suppression.description import NonMaxSuppression
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.types import s32
 
@@ -49,6 +52,20 @@ def lower_top(steps: Steps, group: Group) -> None:
         deliver_positions(steps, counted, positions, dims)
 
 
+def lower_suppressed(steps: Steps, group: Group) -> None:
+    """Numbers of boxes."""
+    node = group.node
+    corners, scores = (steps.place(name) for name in node.inputs)
+    dims = (*scores.desc.dims[:2], node.get("most"))
+    if scores.desc.dims[2] > MOST_EXACT:
+        raise Refused(f"{scores.desc.dims[2]} boxes, which are counted up to {MOST_EXACT}")
+    numbers = {"overlap": node.get("overlap"), "least": node.get("least")}
+    desc = NonMaxSuppression(corners.desc, scores.desc, MemoryDesc(dims, s32, "any"), **numbers)
+    counted = f"boxes of {group.label}"
+    steps.add(group.nodes, group.label, desc, {"corners": corners, "scores": scores}, {"dst": counted})
+    deliver_positions(steps, counted, node.outputs[0], dims)
+
+
 def with_k(dims: tuple[int, ...], axis: int, k: int) -> tuple[int, ...]:
     """Raises Refused for an axis whose positions f32 cannot count."""
     if dims[axis] > MOST_EXACT:
@@ -64,4 +81,6 @@ def deliver_positions(steps: Steps, counted: str, name: str, dims: tuple[int, ..
     steps.define(name, made)
 
 
-LOWERINGS = {"ArgMax": lower_position, "ArgMin": lower_position, "TopK": lower_top}
+LOWERINGS = {
+    "ArgMax": lower_position, "ArgMin": lower_position, "TopK": lower_top, f"{OWN}.Suppressed": lower_suppressed,
+}  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from asmdnn.definitions.moves import scattered, shuffled
 from asmdnn.definitions.random_numbers import mixed, normals, uniforms
 from asmdnn.definitions.softmax import attention as attended
+from asmdnn.definitions.suppression import suppressed
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.limits import COUNTED, too_many
 from asmdnn.network.operators import few_bits, gradients, recurrent, selection, trained_recurrent, training, trees
@@ -15,7 +16,7 @@ from asmdnn.network.operators.products import conv, conv_types, matmul_types
 
 OWN = "asmdnn"
 DRAWN = "RandomNumbers"  # of shape and kind, by no seed, or by one and a place
-BOUNDED = ("NonZero", "Compress", "Unique")  # of a model whose caller gives them bounds
+BOUNDED = ("NonZero", "Compress", "Unique", "NonMaxSuppression")  # of a model whose caller gives them bounds
 
 
 def channel_shuffle(node: Node, x: Array) -> Array:
@@ -36,6 +37,15 @@ def one_hot_rows(node: Node, indices: Array, table: Array) -> Array:
 
 def rows_types(node: Node, indices: Value, table: Value) -> list[Type]:
     return [((*indices.shape, table.shape[1]), table.dtype)]
+
+
+def suppressed_boxes(node: Node, corners: Array, scores: Array) -> Array:
+    """Of each class the numbers of `most` boxes, -1 after the last."""
+    return suppressed(corners, scores, node.get("most"), node.get("overlap"), node.get("least")).astype(np.int64)
+
+
+def suppressed_types(node: Node, corners: Value, scores: Value) -> list[Type]:
+    return [((*scores.shape[:2], node.get("most")), np.int64)]
 
 
 def scatter_rows(node: Node, x: Array, indices: Array, updates: Array) -> Array:
@@ -95,6 +105,7 @@ OPERATORS = {
     "Written": Operator(lambda node, x: x, same_as_first),
     "OneHotRows": Operator(one_hot_rows, rows_types),
     "ScatterRows": Operator(scatter_rows, same_as_first),
+    "Suppressed": Operator(suppressed_boxes, suppressed_types),
     "ChannelShuffle": Operator(channel_shuffle, same_as_first),
     "Attention": Operator(attention),
     "MatMulInteger": Operator(

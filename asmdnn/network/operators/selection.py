@@ -4,6 +4,7 @@ from math import inf
 
 import numpy as np
 
+from asmdnn.definitions.suppression import best_boxes
 from asmdnn.network.graph import Array, Node
 from asmdnn.network.operators.definition import Operator, axis_of, number
 
@@ -62,24 +63,6 @@ def corners_of(boxes: Array, is_centred: bool) -> Array:
     if is_centred:
         return np.concatenate((first - second / 2, first + second / 2), -1)
     return np.concatenate((np.minimum(first, second), np.maximum(first, second)), -1)
-
-
-def best_boxes(corners: Array, scores: Array, most: int, overlap: float, least: float) -> list[int]:
-    """Numbers of boxes, those of the best score first; of equal ones the first one wins."""
-    wanted = np.flatnonzero(scores > least)
-    left, chosen = wanted[np.argsort(-scores[wanted], kind="stable")], list[int]()
-    while len(left) and len(chosen) < most:
-        best, left = int(left[0]), left[1:]
-        chosen.append(best)
-        left = left[~(shared_area(corners[best], corners[left]) > overlap)]
-    return chosen
-
-
-def shared_area(box: Array, others: Array) -> Array:
-    """The intersection of a box and each of the others over their union; 0 where either is empty."""
-    sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
-    both, own, other = np.maximum(sides, 0).prod(1), (box[2:] - box[:2]).prod(), (others[:, 2:] - others[:, :2]).prod(1)
-    return np.where((own > 0) & (other > 0) & (both > 0), both / (own + other - both), 0)
 
 
 OPERATORS = {
