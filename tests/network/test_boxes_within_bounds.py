@@ -82,6 +82,47 @@ def test_a_detector_is_native() -> None:
     assert str(net.outputs["found"][0][0]) == "at"
 
 
+def first_ones(end: int) -> bytes:
+    """As torchvision's detectors end: the first boxes, and what they are."""
+    nodes = [
+        *suppressed(), node("Slice", "at zero end zero", "first"), node("Slice", "first two end one", "box"),
+        node("GatherND", "s first", "score"), node("Squeeze", "box one", "boxes"),
+        node("Gather", "row boxes", "corners", axis=0), node("Squeeze", "b zero", "row"),
+    ]  # fmt: skip
+    nodes = [nodes[-1], *nodes[:-1]]
+    numbers: dict[str, Any] = {"most": [10], "share": np.float32([0.4]), "least": np.float32([0.5])}
+    constants = {**numbers, "zero": [0], "one": [1], "two": [2], "end": [end]}
+    inputs = [("b", F32, [1, BOXES, 4]), ("s", F32, [1, CLASSES, BOXES])]
+    return model_of(nodes, inputs, [("corners", F32, None), ("score", F32, None), ("first", S64, None)], **constants)
+
+
+@pytest.mark.parametrize("end", [3, 7, 400])
+def test_the_first_boxes_are_native(end: int) -> None:
+    feeds = [{name: x[:1] for name, x in given.items()} for given in boxes()]
+    within(first_ones(end), {"at": 30}, *feeds)
+
+
+def best_ones(way: str, k: int) -> bytes:
+    """As exporters write topk(min(k, boxes)): the best of all classes."""
+    smallest = {
+        "Min": [node("Min", "count k", "few")],
+        "ReduceMin": [node("Concat", "k count", "both", axis=0), node("ReduceMin", "both", "few")],
+    }  # fmt: skip
+    nodes = [
+        *suppressed(), node("GatherND", "s at", "scores"), node("Shape", "scores", "count"), *smallest[way],
+        node("TopK", "scores few", "best places", axis=0), node("Gather", "at places", "rows", axis=0),
+    ]  # fmt: skip
+    numbers: dict[str, Any] = {"most": [10], "share": np.float32([0.4]), "least": np.float32([0.5])}
+    return model_of(nodes, INPUTS, [("best", F32, None), ("rows", S64, None)], **numbers, k=[k], zero=[0])
+
+
+@pytest.mark.parametrize("way", ["Min", "ReduceMin"])
+@pytest.mark.parametrize("k", [1, 4, 100])
+def test_the_best_boxes_are_native(way: str, k: int) -> None:
+    """Among them equal scores, of which the first come first."""
+    within(best_ones(way, k), {"at": 60}, *boxes())
+
+
 def test_more_boxes_than_the_bound_are_an_error_of_that_call() -> None:
     net = dnn.load_onnx(detector(), bounds={"at": 2}, engine=engine(2))
     many, *_, few = boxes()
@@ -103,4 +144,20 @@ def test_what_does_not_fit_is_said() -> None:
     numbers = {"most": [5], "share": np.float32([1.5]), "least": np.float32([0.5])}
     data = model_of(suppressed(), INPUTS, [("at", S64, None)], **numbers)
     with pytest.raises(InvalidArguments, match=r"iou_threshold is 1\.5, it must be from 0 to 1"):
+        dnn.load_onnx(data, bounds={"at": 60}, engine=engine(2))
+
+
+def test_rows_by_places_that_may_not_count_are_refused() -> None:
+    """Only a TopK says places that are there; its own k must be no more than count."""
+    nodes = [
+        *suppressed(), node("Split", "at", "image kind box", axis=1, num_outputs=3),
+        node("Squeeze", "box one", "boxes"), node("Gather", "at boxes", "rows", axis=0),
+    ]  # fmt: skip
+    numbers: dict[str, Any] = {"most": [10], "share": np.float32([0.4]), "least": np.float32([0.5]), "one": [1]}
+    data = model_of(nodes, INPUTS, [("rows", S64, None)], opset=18, **numbers)
+    with pytest.raises(Unimplemented, match="Gather 'rows' mixes places of 'at'"):
+        dnn.load_onnx(data, bounds={"at": 60}, engine=engine(2))
+    nodes = [*suppressed(), node("GatherND", "s at", "scores"), node("TopK", "scores one", "best where", axis=0)]
+    data = model_of(nodes, INPUTS, [("best", F32, None)], opset=18, **numbers)
+    with pytest.raises(Unimplemented, match="TopK 'best' mixes places of 'at'"):
         dnn.load_onnx(data, bounds={"at": 60}, engine=engine(2))

@@ -11,6 +11,7 @@ from asmdnn.errors import shown
 from asmdnn.network.counted.bounds import is_bounded, without_bound
 from asmdnn.network.counted.choosing import Chooser, Chosen, CountedChoice
 from asmdnn.network.counted.collecting import COLLECTS, FilledPlaces
+from asmdnn.network.counted.cutting import best, sliced, smallest
 from asmdnn.network.counted.dims import (
     MOVES_DIMS,
     CountedDims,
@@ -28,12 +29,14 @@ from asmdnn.network.counted.rules import INDICES, KEEP_ZEROS, RULES
 from asmdnn.network.cuts import CountOf
 from asmdnn.network.decompositions.words import Sentences
 from asmdnn.network.graph import NOTHING, Body, Node, captured
+from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.splitting import DecidedByData
 from asmdnn.records import replace
 
 Found = TypeVar("Found")
-BY_DIMS = MOVES_DIMS | {"Shape", "Expand", "ConstantOfShape", "Range"}
+SMALLEST = {"Min", "ReduceMin"}
+BY_DIMS = MOVES_DIMS | SMALLEST | {"Shape", "Expand", "ConstantOfShape", "Range", "TopK"}
 
 
 class CountedAxis(NamedTuple):
@@ -57,13 +60,14 @@ def counted_axes(folding: CountedFolding, body: Body) -> "CountedAxes | None":
 
 class CountedAxes:
     """axes: by value, under the names that folding knows; choices: by the value that chooses; dims: integers of which
-    some are a count."""
+    some are a count; places: those that number places of a choice, all of which count where they count themselves."""
 
     def __init__(self, folding: CountedFolding) -> None:
         self.folding = folding
         self.axes: dict[str, CountedAxis] = {}
         self.choices: dict[str, CountedChoice] = {}
         self.dims: dict[str, CountedDims] = {}
+        self.places: dict[str, CountedChoice] = {}
 
     def node(self, node: Node) -> None:
         """Take a node of the model in.  Raises DecidedByData for one that mixes places."""
@@ -94,11 +98,15 @@ class CountedAxes:
         values = [self.folding.values[name] if name != NOTHING else None for name in node.inputs]
         dims = {i: self.dims[name] for i, name in enumerate(node.inputs) if name in self.dims}
         choices = {one.choice for one in dims.values()} | {one.choice for one in inputs.values()}
-        chooser = Chooser(self.folding, node)
-        if len(choices) != 1:
-            return node
-        (choice,) = choices
+        chooser = Chooser(self.folding, node, self.choices)
         try:
+            if self.takes_some(node, chooser, inputs, dims):
+                return None
+            if len(choices) != 1:
+                return node
+            (choice,) = choices
+            if node.op in SMALLEST and dims and not inputs:
+                return self.see(node, chooser, smallest(chooser, node, dims))
             if node.op == "Shape" and 0 in inputs:
                 return self.see(node, chooser, seen(node, chooser.shape(node.inputs[0]), inputs[0].axis, choice))
             if node.op in MOVES_DIMS and dims and not inputs:
@@ -120,6 +128,40 @@ class CountedAxes:
         self.folding.node(known)
         self.axes[self.folding.known(node.outputs[0])] = CountedAxis(axis, choice, is_zero=False)
         return None
+
+    def takes_some(
+        self, node: Node, chooser: Chooser, inputs: Mapping[int, CountedAxis], dims: Mapping[int, CountedDims]
+    ) -> bool:
+        """Whether it is a node that leaves some of the places that count; then it is taken in."""
+        if node.op == "TopK" and inputs.keys() == {0} and dims.keys() == {1}:
+            known = best(chooser, node, *inputs[0][:2], dims[1])
+            if known is not None:
+                self.take_best(known, inputs[0], dims[1].choice)
+            return known is not None
+        if node.op == "Slice" and inputs.keys() == {0} and not dims:
+            cut = sliced(chooser, node, *inputs[0][:2])
+            if cut is not None:
+                self.take(node, inputs[0]._replace(choice=cut))
+            return cut is not None
+        if node.op == "Gather" and inputs.keys() == {0, 1} and self.places.get(node.inputs[1]) == inputs[0].choice:
+            is_along = inputs[0].axis == normal(node.get("axis", 0), len(chooser.shape(node.inputs[0])))
+            if is_along:
+                self.take(node, inputs[1]._replace(axis=inputs[0].axis + inputs[1].axis, is_zero=False))
+            return is_along
+        return False
+
+    def take(self, node: Node, found: CountedAxis) -> None:
+        """Take a node in, all of whose results are counted so."""
+        self.folding.node(node)
+        for name in node.outputs:
+            if name != NOTHING:
+                self.axes[self.folding.known(name)] = found
+
+    def take_best(self, node: Node, given: CountedAxis, choice: CountedChoice) -> None:
+        """Take a TopK in, of some of the places that count; what it says of where they are may be gathered by."""
+        self.take(node, CountedAxis(given.axis, choice, is_zero=False))
+        if len(node.outputs) > 1 and node.outputs[1] != NOTHING and len(self.folding.values[node.inputs[0]].shape) == 1:
+            self.places[self.folding.known(node.outputs[1])] = given.choice
 
     def see(self, node: Node, chooser: Chooser, dims: CountedDims | None) -> Node | None:
         """Take a node in that makes dims; the node itself if data decide others."""

@@ -82,6 +82,16 @@ class Chooser(Decomposer):
         looked_at = self("Index", count, domain=OWN, limit=most + 1, least=0, axis=COUNTED, of=repr(of))
         return CountedChoice(self.part(found, 0, 0, most), looked_at, most, of)
 
+    def first_of(self, choice: CountedChoice, most: int) -> CountedChoice:
+        """The first places of a choice, so many at most; what asks again gets the same one."""
+        if most >= choice.most:
+            return choice
+        by = f"the first {most} of {choice.total}"
+        if by not in self.choices:
+            total = self("Min", choice.total, self.integers(most))
+            self.choices[by] = CountedChoice(self.part(choice.at, 0, 0, most), total, most, choice.of)
+        return self.choices[by]
+
     def numbered(self, ones: str) -> str:
         """How many ones are before each one."""
         return self("Sub", self("CumSum", ones, self.integers(0)), self.integers(1))
