@@ -117,7 +117,7 @@ ONE = {
     "StochasticRounding": COUNTED,
     "RandomNumbers": COUNTED,
     "NonMaxSuppression": "three calls for each class, whatever its boxes are",
-    "TreeEnsemble": "codes of rows, then walks of eight rows or one: pieces of every plan",
+    "TreeEnsemble": "codes of rows, then walks of eight rows, and of single ones that are left or need more registers",
 }
 
 
