@@ -105,6 +105,24 @@ def joined(types: Types) -> Iterator[AmxTileSpec]:
         yield tile(types, rows, columns, 6 * types.group * groups, **fields)
 
 
+def items_with_operands(types: Types) -> Iterator[AmxTileSpec]:
+    """Items that each have their part of one tensor that post-ops read, and share another one: by themselves, by twos,
+    and joined."""
+    first, channels = len(ARGUMENTS), 18
+    pixel = GROUP_BYTES * channels
+    for number, (rows, pitch, count, joined) in enumerate(
+        ((17, 19, 3, False), (14, 16, 5, False), (7, 9, 7, True), (5, 5, 9, True), (2, 3, 20, True))
+    ):
+        columns = COLUMNS[2 * number + 1]
+        row_bytes = 4 * (columns + 7)
+        own = BinaryOp("add", Operand(first, row_bytes, 4 * TILE_COLUMNS, False))
+        shared = BinaryOp("mul", Operand(first + 1, 0, 4 * TILE_COLUMNS, False))
+        steps = (count, pitch * pixel, 0, 0, row_bytes * (rows + 1))
+        items = Items(*steps, joined=joined, operand_bytes=(row_bytes * (rows + 2), 0))
+        fields: dict[str, Any] = {"items": items, "src_row_bytes": pixel, "post_ops": (own, shared, RELU)}
+        yield tile(types, rows, columns, types.group * channels, **fields)
+
+
 def caches(types: Types) -> Iterator[AmxTileSpec]:
     """Operands that are read past L1, and several panels for each block."""
     for number, far in enumerate((Far(src=True), Far(weights=True), Far(src=True, weights=True))):
@@ -152,5 +170,5 @@ FAMILIES = {
     f"amx-{family.__name__}-{types}": partial(family, types)
     for types in OFFERED
     if tile_product(types)
-    for family in (cuts, ends, images, joined, caches, operands, results)
+    for family in (cuts, ends, images, joined, items_with_operands, caches, operands, results)
 }

@@ -17,9 +17,9 @@ def keeps_integers(chain: tuple[PostOp, ...]) -> bool:
     return all(isinstance(op, SumOp | ReluOp) for op in chain)
 
 
-def operand(o: Operand, row: int, vector: int, real: int, count: int, memory: Memory) -> Doubles:
-    """What a post-op reads for a vector of `count` lanes, of which the first `real` exist."""
-    at, values = row * o.row_bytes + vector * o.vector_bytes, np.zeros(count)
+def operand(o: Operand, row: int, vector: int, real: int, count: int, memory: Memory, first: int = 0) -> Doubles:
+    """What a post-op reads for a vector of `count` lanes, of which the first `real` exist, from byte `first` on."""
+    at, values = first + row * o.row_bytes + vector * o.vector_bytes, np.zeros(count)
     if real:
         values[:real] = memory[f"operand{o.argument}"].load(at, 1 if o.element else real)
     return values

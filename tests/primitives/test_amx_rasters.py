@@ -213,6 +213,30 @@ def test_zero_points_of_a_deconvolution() -> None:
 
 
 @EMULATED
+@pytest.mark.parametrize(("text", "joined"), [("mb1ic64ih7oc40oh7kh3ph1", True), ("mb1ic64ih14oc40oh14kh3ph1", False)])
+@pytest.mark.parametrize("types", [BF16, U8])
+def test_post_ops_read_beside_rows_of_several(types: Any, text: str, joined: bool) -> None:
+    """A residual sum, one number for each channel, and one for each pixel."""
+    dtype = dnn.f32 if types == BF16 else dnn.s32
+    case = TypedConv(text, types, dtype, tags=("axb", "any", "axb"))
+    dims = case.desc().dst.dims
+    shapes = (dims, (1, dims[1], 1, 1), (1, 1, *dims[2:]))
+    post_ops = [dnn.Binary("add", dnn.MemoryDesc(shape, dtype, "axb")) for shape in shapes]
+    pd = proved_desc(case.desc(), dnn.Attr(post_ops), dnn.Engine(isa=ISA, threads=1, machine="sapphire_rapids"))
+    tiles = [spec.tile for phase in pd.plan.phases for spec in phase.kernels if isinstance(spec, AmxTileSpec)]
+    assert "direct+raster+amx" in pd.implementation and tiles
+    assert all(x.items.count > 1 and x.items.joined == joined and any(x.items.operand_bytes) for x in tiles)
+    data, random = case.data(), np.random.default_rng(5)
+    wanted = sums_of(case.problem, data["src"], data["weights"]) + by_channel(case.problem, data["bias"])
+    most = sums_of(case.problem, np.abs(data["src"]), np.abs(data["weights"])) + 1 + 3 * 9
+    for number, op in enumerate(post_ops):
+        data[f"binary_{number}"] = random.integers(-9, 9, op.src1.dims)
+        wanted = wanted + data[f"binary_{number}"]
+    bound = 0 if dtype == dnn.s32 else 600 * 2.0**-24 * most  # of so many sums in a row
+    assert (np.abs(computed(pd, data, emulated=True) - wanted) <= bound).all()
+
+
+@EMULATED
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("deconvolution", [False, True])
 def test_images_one_by_one(threads: int, deconvolution: bool) -> None:
@@ -295,7 +319,8 @@ def test_rows_between_are_pixels_of_src(is_part: bool) -> None:
     if is_part:
         whole = dnn.MemoryDesc((1, 64, 9, 5), dnn.bf16, "axb")
         desc = replace(desc, src=whole.submemory(desc.src.dims, (0, 0, 0, 1)))
-    engine = dnn.Engine(isa=ISA, threads=1, tuning=replace(ALWAYS, phases=DEAR_CALLS.phases))
+    products = replace(ALWAYS.products, im2col_load_cycles=1e6)  # which would copy the rows of windows
+    engine = dnn.Engine(isa=ISA, threads=1, tuning=replace(ALWAYS, products=products, phases=DEAR_CALLS.phases))
     pd = proved_desc(desc, case.attr, engine)
     specs = [spec for phase in pd.plan.phases for spec in phase.kernels if isinstance(spec, AmxTileSpec)]
     assert specs and any(spec.tile.items.joined for spec in specs) is not is_part

@@ -77,10 +77,11 @@ class Finish:
             self.row_bytes[BIAS] = tile.bias.row_bytes
             self.panel_bytes[BIAS] = self.width_bytes(tile.types.sums.size_bytes) if tile.bias.columns else 0
         self.pointers = {argument: self.asm.gp.take(ARGUMENTS[argument]) for argument in self.row_bytes}
+        self.item_bytes = {DST: tile.items.dst_bytes} | ({BIAS: tile.items.bias_bytes} if tile.bias else {})
         for operand in operands:
             self.row_bytes[operand.argument] = operand.row_bytes
             self.panel_bytes[operand.argument] = tile.panel_vectors * operand.vector_bytes
-        self.item_bytes = {DST: tile.items.dst_bytes} | ({BIAS: tile.items.bias_bytes} if tile.bias else {})
+            self.item_bytes[operand.argument] = tile.items.operand_step(operand.argument)
         self.next = {argument: copy_of_word(v.asm, argument) for argument in self.row_bytes}
         self.homes = {operand.argument: self.asm.stack(8) for operand in operands}
         self.waiting = self.asm.gp.take("rows that wait, to the end of the sums")

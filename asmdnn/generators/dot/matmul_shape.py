@@ -3,7 +3,7 @@
 The arguments and the formula are in matmul.py, which has the code.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
@@ -36,6 +36,7 @@ class Items:
     """The number of tiles that one call computes, and the distances between their arguments.
 
     joined: rows of src that lie between items are multiplied, too, so that tiles of AMX have rows of several.
+    operand_bytes: of what post-ops read, argument by argument; () if all stay, as they must but for tiles of AMX.
     """
 
     count: int
@@ -44,6 +45,11 @@ class Items:
     bias_bytes: int
     dst_bytes: int
     joined: bool = False
+    operand_bytes: tuple[int, ...] = ()
+
+    def operand_step(self, argument: int) -> int:
+        """Bytes from an item's operand of a post-op to the next one's."""
+        return self.operand_bytes[argument - len(ARGUMENTS)] if self.operand_bytes else 0
 
 
 ONE_ITEM = Items(1, 0, 0, 0, 0)
@@ -169,9 +175,10 @@ class MatmulTile:
         if self.scaled:
             reads.append(Range(SCALE, 0, (2 if self.beta else 1) * f32.size_bytes))
         lanes, types = lanes_of(self.isa), self.epilogue_types()
-        for operand in operands_read(self.post_ops):  # with one a call is one item
+        for operand in operands_read(self.post_ops):
             if operand is not OLD_DST:
-                reads += operand_ranges(operand, self.rows, self.columns, lanes, types.of(operand))
+                found = operand_ranges(operand, self.rows, self.columns, lanes, types.of(operand))
+                reads += self._of_items(found, self.items.operand_step(operand.argument))
         writes = [*dst, *self._packed_ranges(lanes)]
         return Footprint((*reads, *dst * self.reads_dst()), tuple(writes), rereads=bool(self.near_row_bytes))
 
@@ -182,6 +189,11 @@ class MatmulTile:
         for row in range(self.rows if self.near_row_bytes else 0):
             begin = row * self.near_row_bytes
             yield Range(PACKED, begin, begin + self.steps * GROUP_BYTES)
+
+    def _of_items(self, ranges: Sequence[Range], step: int) -> Iterator[Range]:
+        """Ranges of the first item, and those of others."""
+        for item in range(self.items.count if step else 1):
+            yield from (Range(x.argument, x.begin_bytes + item * step, x.end_bytes + item * step) for x in ranges)
 
     def _ranges(self, argument: int) -> Iterator[Range]:
         """The bytes of an argument that all items touch."""

@@ -77,10 +77,9 @@ def most_rows(p: Product, target: Target) -> int:
 
 
 def most_items(p: Product, target: Target) -> int:
-    """Matrices of a call: where rows are few, those of the innermost batch dim that share weights, and operands, and
-    that code steps over."""
-    shared = (p.weights, *p.post_op_operands)
-    if not p.batch or any(x.batch_bytes[-1] for x in shared):
+    """Matrices of a call: where rows are few, those of the innermost batch dim that share weights, and that code steps
+    over."""
+    if not p.batch or p.weights.batch_bytes[-1]:
         return 1
     return max(1, min(p.batch[-1], most_rows(p, target) // p.m, p.near_items))
 

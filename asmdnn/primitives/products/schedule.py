@@ -125,7 +125,9 @@ def items_of_call(p: Product, count: int, bias: Matrix | None) -> Items:
     if count == 1:
         return ONE_ITEM
     bias_bytes = 0 if bias is None else bias.batch_bytes[-1]
-    return Items(count, p.src.batch_bytes[-1], p.weights.batch_bytes[-1], bias_bytes, p.dst.batch_bytes[-1])
+    steps = (p.src.batch_bytes[-1], p.weights.batch_bytes[-1], bias_bytes, p.dst.batch_bytes[-1])
+    operand_bytes = tuple(x.batch_bytes[-1] for x in p.post_op_operands)
+    return Items(count, *steps, operand_bytes=operand_bytes if any(operand_bytes) else ())
 
 
 def tile_rows(cut: Cut, step: DepthStep) -> Int64:

@@ -234,7 +234,7 @@ def one_tile(spec: MatmulTile, memory: Memory, items: Items, item: int) -> None:
             count = min(group, spec.depth - step * group)
             factors = memory["src"].load(row + src_at(spec, step), count) + shift
             total += factors @ table[step, :count, : spec.columns]
-        operands = operands_of_row(spec, memory, r)
+        operands = operands_of_row(spec, memory, r, item)
         memory["dst"].store(at, epilogue(spec, memory, total, bias + r * row_of_bias(spec), at, operands))
 
 
@@ -256,13 +256,14 @@ def row_of_bias(spec: MatmulTile) -> int:
     return spec.bias.row_bytes if spec.bias else 0
 
 
-def operands_of_row(spec: MatmulTile, memory: Memory, r: int) -> dict[Operand, Doubles]:
-    """What post-ops read for a row."""
+def operands_of_row(spec: MatmulTile, memory: Memory, r: int, item: int) -> dict[Operand, Doubles]:
+    """What post-ops read for a row of an item."""
     lanes, found = LANES[spec.isa], {}
     for o in operands_read(spec.post_ops):
         if o is not OLD_DST:
             counts = [min(lanes, spec.columns - j * lanes) for j in range(-(-spec.columns // lanes))]
-            found[o] = np.concatenate([operand(o, r, j, count, count, memory) for j, count in enumerate(counts)])
+            first = item * spec.items.operand_step(o.argument)
+            found[o] = np.concatenate([operand(o, r, j, count, count, memory, first) for j, count in enumerate(counts)])
     return found
 
 
