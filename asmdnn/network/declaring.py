@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, did_you_mean, resembling, shown
+from asmdnn.errors import InvalidArguments, Unimplemented, did_you_mean, resembling, shown
 from asmdnn.memory.sequences import no_text
 from asmdnn.memory.traced import is_integer
-from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Model, TensorType
-from asmdnn.network.narrow.storage import Precision
+from asmdnn.network.graph import LARGEST_DIM, NOTHING, Array, Body, Model, TensorType
+from asmdnn.network.narrow.storage import Precision, is_fallback
+from asmdnn.primitives.core.engine import Engine
 
 Shapes = Mapping[str, tuple[int, ...]]
+MIXING: Final = ("DynamicQuantizeLinear", "DynamicQuantizeLSTM")
 NUMPY_TYPES = (
     "float32", "float64", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
     "uint64", "bool",
@@ -100,3 +102,25 @@ def check_kept(model: Model, precision: Precision) -> None:
     for name in precision.keep_f32:
         if name not in known:
             raise InvalidArguments(f"keep_f32 has {shown(name)}, which no node is called: {did_you_mean(name, known)}")
+
+
+def check_asked(model: Model, engine: Engine, fallback: str | None, precision: Precision) -> None:
+    """What is wrong whatever the shapes are.  Raises InvalidArguments, Unimplemented."""
+    if not is_fallback(fallback):
+        raise InvalidArguments(
+            f"fallback must be None or 'numpy', not {shown(fallback)}{resembling(fallback, ['numpy'])}"
+        )
+    check_kept(model, precision)
+    if engine.any_batch:
+        check_any_batch(model.body)
+
+
+def check_any_batch(body: Body) -> None:
+    """Raise Unimplemented for nodes that scale all items by the range of all."""
+    for node in body.nodes:
+        if node.op in MIXING:
+            what = f"{node} scales every item by the range of all of them, so that its bits depend on its neighbours"
+            raise Unimplemented(f"{what}: leave out deterministic='batch', or quantise the model statically")
+        for inner in node.attributes.values():
+            if isinstance(inner, Body):
+                check_any_batch(inner)

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from asmdnn.network.declaring import check_names, mapping, shape_of
+from asmdnn.network.declaring import check_asked, check_names, mapping, shape_of
 from asmdnn.network.dims import Shapes, open_dims
 from asmdnn.network.graph import Model
 from asmdnn.network.known import check_known
@@ -12,7 +12,6 @@ from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 from asmdnn.network.packs.kept import find, keep
 from asmdnn.network.packs.kept_graph import key_of_model
-from asmdnn.network.planned import check_asked
 from asmdnn.network.staged import Stages
 from asmdnn.network.states import StateArrays, checked_state
 from asmdnn.primitives.core.engine import Engine

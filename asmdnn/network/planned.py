@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from asmdnn.collecting import without_collections
-from asmdnn.errors import InvalidArguments, Unimplemented, resembling, shown
+from asmdnn.errors import Unimplemented
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.calls.numpy_part import NumpyPart
 from asmdnn.network.calls.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
 from asmdnn.network.cuts import CountOf, cuts_of_graph
-from asmdnn.network.declaring import check_kept, mapping
-from asmdnn.network.graph import Body, Model, Node
+from asmdnn.network.declaring import check_any_batch, check_asked, mapping
+from asmdnn.network.graph import Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
 from asmdnn.network.looked_at_first import IntegersAgain
 from asmdnn.network.lowered import ModelLowering, write_of
-from asmdnn.network.narrow.storage import IN_F32, Precision, is_fallback
+from asmdnn.network.narrow.storage import IN_F32, Precision
 from asmdnn.network.passing import is_index_type, made_type
 from asmdnn.network.report import batch_line, explanation, precision_line
 from asmdnn.network.segments import GraphSegment
@@ -24,8 +24,6 @@ from asmdnn.network.shared import SharedByShapes
 from asmdnn.network.static import StaticGraph
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass
-
-MIXING: Final = ("DynamicQuantizeLinear", "DynamicQuantizeLSTM")
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,28 +107,6 @@ def plan(
     segments = tuple(compiled(graph, segment, engine, pool) if segment.is_native else segment for segment in found)
     how = runnable(model, graph, segments, engine)
     return NetworkPlan(engine, model, graph, segments, refused=refused, runnable=how, precision=precision)
-
-
-def check_asked(model: Model, engine: Engine, fallback: str | None, precision: Precision) -> None:
-    """What is wrong whatever the shapes are.  Raises InvalidArguments, Unimplemented."""
-    if not is_fallback(fallback):
-        raise InvalidArguments(
-            f"fallback must be None or 'numpy', not {shown(fallback)}{resembling(fallback, ['numpy'])}"
-        )
-    check_kept(model, precision)
-    if engine.any_batch:
-        check_any_batch(model.body)
-
-
-def check_any_batch(body: Body) -> None:
-    """Raise Unimplemented for nodes that scale all items by the range of all."""
-    for node in body.nodes:
-        if node.op in MIXING:
-            what = f"{node} scales every item by the range of all of them, so that its bits depend on its neighbours"
-            raise Unimplemented(f"{what}: leave out deterministic='batch', or quantise the model statically")
-        for inner in node.attributes.values():
-            if isinstance(inner, Body):
-                check_any_batch(inner)
 
 
 def runnable(

@@ -1,6 +1,7 @@
 """What a non-maximum suppression is: its tensors, and what they must be."""
 
 from math import inf
+from numbers import Real
 
 from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.exact import exact
@@ -42,7 +43,8 @@ class NonMaxSuppression:
                 raise InvalidArguments(f"{name} has {counted(desc.ndims, 'dim')}, it must have 3")
         for name in ("overlap", "least"):
             number = getattr(self, name)
-            known = -inf if name == "least" and number == -inf else finite(f"NonMaxSuppression.{name}", number)
+            is_lowest = name == "least" and isinstance(number, Real) and number == -inf
+            known = -inf if is_lowest else finite(f"NonMaxSuppression.{name}", number)
             object.__setattr__(self, name, known)
         if not 0 <= self.overlap <= 1:
             raise InvalidArguments(f"NonMaxSuppression.overlap is {shown(self.overlap)}, it must be from 0 to 1")
