@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.errors import PlanError
 from asmdnn.network.narrow.choosing import NarrowProduct, TypeChoice
 from tests.network.nets import random
 from tests.network.test_precision import mobile, types
@@ -91,3 +92,16 @@ def test_depthwise_layers_between_products_of_tiles_are_bf16() -> None:
     assert set(types(net, "src").values()) == {"bf16"}
     reorders = [step.label for step in net.segments[0].steps if "reorder" in step.label]  # type: ignore[union-attr]
     assert reorders == ["reorder x"]
+
+
+def test_a_defect_is_not_hidden_by_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that does not do what is asked ends planning: by f32 and apart the layer would only be slower."""
+
+    def reject(*_: object) -> None:
+        raise PlanError("the plan does not apply the post-op")
+
+    monkeypatch.setattr("asmdnn.primitives.core.implementation.check_uses", reject)
+    g = dnn.Graph()
+    y = g.apply("Relu", g.apply("Conv", g.input("x", (1, 16, 9, 9)), random(16, 16, 3, 3)))
+    with pytest.raises(PlanError, match="does not apply the post-op"):
+        g.compile(engine=dnn.Engine(isa="avx2", threads=1), y=y)

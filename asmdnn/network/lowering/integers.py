@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import AsmdnnError, PlanError
 from asmdnn.isa.dot import U8S8, dot_class
 from asmdnn.network.descriptors import STORED
 from asmdnn.network.fusion.maps import Group
@@ -109,6 +109,8 @@ def cheapest_way(steps: Steps, group: Group, ways: Sequence[Lower], takes_first:
         trial, before = steps.branch(), len(steps.steps)
         try:
             way(trial, group)
+        except PlanError:  # a defect, which another way would hide
+            raise
         except (Refused, AsmdnnError) as reason:
             reasons.append(str(reason))
             continue

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import numpy as np
 
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import AsmdnnError, PlanError
 from asmdnn.network.format_choice import BY_ITSELF
 from asmdnn.network.fusion.exact import ARITHMETIC
 from asmdnn.network.fusion.maps import Group
@@ -58,6 +58,8 @@ def lower(steps: Steps, group: Group) -> None:
     before = steps.branch() if group.maps else steps
     try:
         lower_pair(steps, group) if group.second else lowering.lower(steps, group)
+    except PlanError:  # a defect, which another way would hide
+        raise
     except (AsmdnnError, Refused) as error:  # Unimplemented, with the reasons of all implementations
         if group.second is not None or not group.maps or not is_lowered_apart(before, group, lowering):
             raise Refused(str(error)) from None
@@ -85,6 +87,8 @@ def is_lowered_apart(steps: Steps, group: Group, lowering: Lowering) -> bool:
         lowering.lower(steps, replace(group, maps=(), result=group.x, further=()))
         steps.choice = choice
         lower_maps(steps, Group(None, group.maps, group.x, group.result, floats=floats, further=group.further))
+    except PlanError:
+        raise
     except (AsmdnnError, Refused):
         return False
     return True

@@ -100,8 +100,8 @@ def check_chain(plan: Plan, attr: Attr) -> None:
 
 
 def inside(spec: KernelSpec) -> KernelSpec:
-    """The kernel that a shifted one calls, or itself."""
-    return spec.kernel if isinstance(spec, ShiftedSpec) else spec
+    """The kernel that a shifted one calls, which may be shifted itself, or the spec."""
+    return inside(spec.kernel) if isinstance(spec, ShiftedSpec) else spec
 
 
 def has_chain(spec: KernelSpec) -> bool:
