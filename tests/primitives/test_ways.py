@@ -53,4 +53,4 @@ def test_a_list_ends_for_some_requests_also_where_an_entry_makes_them() -> None:
 def test_planners_keep_their_names() -> None:
     """Keys of packed plans have them."""
     planners = listed((doubled, EndsWhere(lambda desc, attr: True), saying("a")))
-    assert [planner.__name__ for planner in planners] == ["doubled", "<lambda>"]
+    assert [planner.__qualname__ for planner in planners] == ["doubled", f"{__name__}.saying.<locals>.<lambda>"]

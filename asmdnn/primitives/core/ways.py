@@ -61,8 +61,8 @@ def asking(entry: AsksBelow, below: Planners) -> Planner[Any]:
 def unless(condition: Condition, planners: Planners) -> Planner[Any]:
     """These planners as one, which says nothing where the condition holds: it is asked once for all of them."""
 
-    @wraps(condition)  # keys of packed plans have the name
     def ask(desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
         return iter(()) if condition(desc, attr) else answers_of(planners, desc, attr, engine)
 
+    ask.__qualname__ = ", ".join(f"{planner.__module__}.{planner.__qualname__}" for planner in planners)
     return ask
