@@ -129,6 +129,9 @@ def caches(types: Types) -> Iterator[AmxTileSpec]:
         yield replace(tile(types, 18 + 16 * number, 70, (3 * TILE_GROUPS + number) * types.group), far=far)
     for rows, columns, at_once in ((33, 64, 2), (70, 100, 3), (97, 128, 2), (47, 130, 4)):
         yield replace(tile(types, rows, columns, 40 * types.group, bias=BIASES[0]), panels_at_once=at_once)
+    beside = BinaryOp("add", Operand(len(ARGUMENTS), 4 * 107, 4 * TILE_COLUMNS, False))
+    yield tile(types, 70, 100, 40 * types.group, prefetches_dst=True)
+    yield tile(types, 97, 50, 9 * types.group, bias=BIASES[0], post_ops=(beside, RELU), prefetches_dst=True)
     items = Items(4, 4 * GROUP_BYTES * 40 * 20, 0, 0, 4 * 80 * 20)
     yield replace(tile(types, 14, 64, 40 * types.group, items=items), panels_at_once=2)
 

@@ -288,3 +288,14 @@ def test_a_product_without_steps_is_left_to_vectors(apart: int) -> None:
     pd = dnn.primitive_desc(dnn.MatMul(src, weights, dst), engine=dnn.Engine(isa=ISA, threads=1, tuning=ALWAYS))
     assert "amx" not in pd.implementation
     assert any("there are no steps of k" in str(refusal) for refusal in pd.refusals)
+
+
+@pytest.mark.parametrize(("rows", "asks"), [(4096, True), (256, False), (32, False)])
+def test_lines_of_results_beyond_l2_are_asked_for(rows: int, asks: bool) -> None:
+    """Those of the next block; of one block there is none."""
+    src, dst = dnn.MemoryDesc((rows, 256), dnn.bf16, "ab"), dnn.MemoryDesc((rows, 512), dnn.bf16, "ab")
+    weights = dnn.MemoryDesc((256, 512), dnn.bf16, "any")
+    engine = dnn.Engine(isa=ISA, threads=1, machine="sapphire_rapids", l2_bytes=1 << 20)
+    pd = dnn.primitive_desc(dnn.MatMul(src, weights, dst), dnn.Attr([dnn.Binary("add", dst)]), engine=engine)
+    tiles = [spec.tile for phase in pd.plan.phases for spec in phase.kernels if isinstance(spec, AmxTileSpec)]
+    assert tiles and all(tile.prefetches_dst is asks for tile in tiles)

@@ -10,6 +10,7 @@ from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import element_of
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROWS
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.types import s32
@@ -171,6 +172,8 @@ class Finish:
         if self.joined:
             self.asm.CMP(self.left, self.tile.pitch - self.tile.rows)
             self.asm.JBE(between)
+        if self.tile.prefetches_dst:
+            self.ask_ahead()
         self.store_row()
         self.move(self.row_bytes)
         self.asm.bind(between)
@@ -179,6 +182,20 @@ class Finish:
         self.asm.ADD(self.waiting, self.tile.weights_row_bytes)
         if self.rows_of_item:
             self.to_second_item()
+
+    def ask_ahead(self) -> None:
+        """For lines of the row as far down as a block has rows: of dst, and of what post-ops read by row."""
+        asm, rows, share = self.asm, BLOCK_TILES * TILE_ROWS, len(self.parts)
+        lines = range(0, share * self.v.lanes * self.tile.dst_type.size_bytes, LINE_BYTES)
+        for line in lines:
+            asm.PREFETCHT0(mem(self.pointers[DST], rows * self.row_bytes[DST] + line))
+        for argument, home in self.homes.items():
+            if step := self.row_bytes[argument]:
+                width = self.panel_bytes[argument] * share // self.tile.panel_vectors
+                with asm.gp.taken("post-op's operand") as pointer:
+                    asm.MOV(pointer, home)
+                    for line in range(0, max(width, 1), LINE_BYTES):
+                        asm.PREFETCHT0(mem(pointer, rows * step + line))
 
     def store_row(self) -> None:
         tile, v = self.tile, self.v
