@@ -19,8 +19,8 @@ MOST_PASSES = 4  # over the products; two are usual
 class NarrowProduct:
     """A product that may multiply bf16.
 
-    before, now: cycles with f32 and with bf16, of those to whom it is no question both 0; operands: the values that it
-    multiplies; is_willing: whether it would, by what stands around it."""
+    before, now: cycles with f32 and with bf16; operands: the values that it multiplies; is_willing: whether it would,
+    by what stands around it."""
 
     result: str
     operands: tuple[str, ...]
