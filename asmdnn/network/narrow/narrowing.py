@@ -182,6 +182,7 @@ class Narrowing:
         return is_free and makes and not group.has_integers and len(self.graph.shape(name)) > 0
 
     def comes_as_stored(self, name: str) -> bool:
+        """Whether a value may be bf16 as it is made, which inputs are not."""
         return name in self.makers and self.may_be_narrow(name)
 
     def comes_narrow(self, name: str) -> bool:
