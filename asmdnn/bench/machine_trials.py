@@ -67,6 +67,9 @@ _PAGES_APART: Final = (
 _FEW_ROWS: Final = "--matmul --stag=ab --wtag=ab 1x400:400x400 2x1000:1000x500 4x1000:1000x600 4x512:512x512"
 _BLOCK_ROWS: Final = "--matmul --stag=ab --wtag=ab 160x1024:1024x1024 256x2048:2048x1024 200x1024:1024x1024"
 _SPREAD: Final = "--matmul --stag=ab --wtag=ab 64x1000:1000x1000 80x1280:1280x1500 160x2048:2048x1000 200x900:900x900"
+_SOME_ROWS: Final = "--matmul --wtag=any 8x1024:1024x1024 16x2048:2048x1000 16x768:768x3072 --dt=bf16 16x1024:1024x1024"
+_DEEP: Final = "--matmul --stag=ab --wtag=ab 8x3072:3072x128 20x5120:5120x200 9x4096:4096x512 64x3072:3072x768"
+_SEQUENCES: Final = "--rnn --alg=VANILLA_LSTM t20mb16sic512 t20mb64sic128"
 _ONE_ROW: Final = "--ip --dir=FWD_I mb1ic2048oc4096 mb1ic4096oc2048"
 _WINOGRAD: Final = "--conv --alg=auto --dir=FWD_I mb1ic512ih14oc512oh14kh3ph1 mb1ic64ih56oc64oh56kh3ph1"
 _WINOGRAD_GROUPS: Final = (
@@ -130,6 +133,9 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "products.tiles_elements": _trial(_FEW_ROWS),
         "products.few_tiles_elements": _trial(_FEW_ROWS),
         "products.block_rows": _trial(_BLOCK_ROWS),
+        "products.plain_depth": _trial(_SPREAD),
+        "products.narrow_panel_rows": _trial(_SOME_ROWS),
+        "products.set_lines": _trial(_DEEP),
         "products.block_tiles": _trial(_SPREAD),
         "products.alias_plain_rows": _trial(_PLAIN),
         "products.alias_rows": _trial(_PAGES_APART),
@@ -137,9 +143,11 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "products.columns_depth": _trial(_PLAIN),
         "products.memory_stream_bytes": _trial(_ONE_ROW),
         "winograd.memory_overlapped": _trial(_WINOGRAD),
+        "winograd.first_tile_waits": _trial(_WINOGRAD),
         "winograd_groups.transform_lanes": _trial(_WINOGRAD_GROUPS),
         "winograd_groups.memory_overlapped": _trial(_WINOGRAD_GROUPS),
         "winograd_groups.far_bytes_per_cycle": _trial(_WINOGRAD_GROUPS),
+        "recurrent.starts_last": _trial(_SEQUENCES),
         "topk.narrow_elements": _trial(_RANKS),
         "topk.narrow_largest": _trial(_LARGEST),
         "resampling.streaming_share": _trial(_ENLARGED),

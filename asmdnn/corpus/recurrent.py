@@ -122,6 +122,16 @@ def depths(isa: str) -> Iterator[RecurrentTileSpec]:
         yield tile(isa, LSTM, 3, lanes, depth, prefetch_lines=lines, together=3)
 
 
+def starts_last(isa: str) -> Iterator[RecurrentTileSpec]:
+    """Every cell that multiplies, with a tail of units; several vectors, one row, several sums."""
+    lanes = LANES[isa]
+    for cell in CELLS:
+        if cell.algorithm != "gru_first":
+            yield tile(isa, cell, 3, lanes - 3, together=3, starts_last=True)
+    yield tile(isa, VANILLA, 2, 2 * lanes - 1, 9, starts_last=True)
+    yield tile(isa, LSTM, 1, lanes, 17, sums=2, starts_last=True)
+
+
 def single_rows(isa: str) -> Iterator[RecurrentTileSpec]:
     """Independent sums, and several vectors of units at a time."""
     lanes = LANES[isa]
@@ -147,6 +157,7 @@ def typed(isa: str, types: Types) -> Iterator[RecurrentTileSpec]:
     for cell, vectors, sums in ((lstm, 2, 1), (lstm, 1, 2), (gates_cell, 1, 3)):
         yield tile(isa, cell, 1, vectors * lanes - 2, 17, types, missing=types.group - 1, sums=sums, together=3)
     yield tile(isa, lstm, most[4], lanes, 25, types, prefetch_lines=3)
+    yield tile(isa, lstm, most[4], lanes - 1, 3, types, starts_last=True)
 
 
 def dynamic_rows(isa: str) -> Iterator[DynamicRowsSpec]:
@@ -161,7 +172,13 @@ def dynamic_rows(isa: str) -> Iterator[DynamicRowsSpec]:
 TYPES = tuple((types, level.name) for types, level in DOTS if types in (F32_BF16, F32_F16, BF16, U8S8))
 FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     **of_levels(
-        "recurrent", cells=cells, blocks=blocks, depths=depths, single_rows=single_rows, dynamic_rows=dynamic_rows
+        "recurrent",
+        cells=cells,
+        blocks=blocks,
+        depths=depths,
+        starts_last=starts_last,
+        single_rows=single_rows,
+        dynamic_rows=dynamic_rows,
     ),
     **{f"recurrent-{types}-{isa}": partial(typed, isa, types) for types, isa in TYPES},
 }

@@ -1,7 +1,9 @@
-"""What planners choose by where memory decides: of moves, element-wise functions, and what works along an axis.
+"""What planners choose by where memory decides: of moves, element-wise functions, pooling, work along an axis.
 
 tuning.py says where numbers were measured, and has the others.
 """
+
+from typing import Final
 
 from asmdnn.exact import exact
 from asmdnn.records import dataclass
@@ -177,3 +179,39 @@ class TopKTuning:
     narrow_largest: int = 1  # the same for one result of each row
     most_listed: int = 10  # results of rows, more are sorted: lists of 8 took 0.7 to 1.1x as long, of 16 1.4 to 2.6x
     most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingTuning:
+    """Of pooling: register blocks where channels are dense, and how much a record does."""
+
+    record_cycles: int = 20_000  # of whole planes or lines, so that threads get equal shares
+    few_vectors: int = 2  # of channels, where neighbouring results share columns: a line of 64 bytes with AVX2
+    conflict_vectors: int = 8  # if their lines conflict in L1, so that none stays that came ahead: 3x3 of 512 to 2048
+    # channels 1.6 to 1.9x faster, measured on Zen 4
+    most_vectors: int = 8  # where they do not: long stretches of every pixel; 4 are 4% slower from L3
+    walked_vectors: int = 4  # of a window in loops
+    indexed_vectors: int = 4  # of results with indices, of one pixel or of several
+    indexed_positions: int = 16  # of a window, above which columns are reduced before rows if neighbours share them
+    most_pixels: int = 8  # that share columns
+    few_calls: int = 16  # fewer, and channels are shared out, too,
+    fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them
+    short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
+    short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
+    # Channels of short rows that a thread makes dense at a time, and what their copies are at most.  On Zen 4 256 are
+    # 0.85 to 1.06x as fast, 64 0.9 to 1.15x.  A larger part of L3 is no faster so: 16x1280x8x8 0.7 to 1.07x.
+    near_channels: int = 128
+    near_bytes: int = 128 << 10
+    near_l3_share: int = 8
+    overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
+    wide_row: int = 1  # of results: shorter ones that fill no whole zmm registers take ymm registers
+    narrow_plane: int = 1  # elements of a whole plane, and of fewer, that take ymm registers
+    # Estimates of cycles, so that threads get equal shares; nobody has measured them:
+    plane_cycles: int = 25  # of a whole plane, to call its kernel and make one number of a vector,
+    plane_vector_cycles: int = 2  # and of each of its vectors
+    row_cycles: int = 8  # of a row of results, to call its kernel,
+    row_vector_cycles: int = 3  # and of each vector of results, beside its columns
+
+
+MAX_BYTES: Final = 1 << 62  # no tensor has so many
+PIECES_OF_ROWS: Final = ReductionTuning(whole_rows_bytes=MAX_BYTES, whole_rows_of_sums_bytes=MAX_BYTES)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # what runs from a pack plans nothing
 
 FILE: Final = "machine.json"
 MOST_BYTES: Final = 1 << 20
-SOURCES: Final = ("tuning.py", "move_tuning.py", "product_tuning.py", "of_classes.py", "candidates.py")
+SOURCES: Final = ("tuning.py", "move_tuning.py", "product_tuning.py", "amd_rows.py", "of_classes.py", "candidates.py")
 Row = Mapping[str, Any]  # numbers by name
 
 

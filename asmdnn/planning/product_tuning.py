@@ -47,6 +47,7 @@ class ProductTuning:
     few_row_tiles: int = 4  # of rows read each weight from beyond L2 a few times only: they prefetch next columns
     columns_depth: int = 128  # steps of k at a time then, whose lines fit into L1 beside the prefetched ones
     far_elements: int = 1 << 16  # fewer weights stay in L2
+    narrow_panel_rows: int = 1 << 30  # more are packed into panels of a vector for so many rows of src, up to a tile
     # Plain weights that are packed a block at a time, by the thread that multiplies with it: 64 rows times 3072x768
     # run 1.18x faster than with packing tiles, 16 rows times 1024x1024 1.2x, 12 rows times 2048x1000 1.5x faster than
     # unpacked.

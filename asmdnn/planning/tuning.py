@@ -16,6 +16,7 @@ from asmdnn.planning.move_tuning import (
     GatherTuning,
     MoveTuning,
     NormalizationTuning,
+    PoolingTuning,
     ReductionTuning,
     SoftmaxTuning,
     TopKTuning,
@@ -105,7 +106,8 @@ class WinogradTuning:
     far_bytes_per_cycle: float = 9.0  # of weights from beyond L2: products take at least that long
     memory_bytes_per_cycle: float = 14.0  # of weights that exceed (6 when others use memory)
     held_share: float = 1.0  # of L3: that much longer,
-    memory_overlapped: bool = False  # or at least that long, if they come while products run
+    memory_overlapped: bool = False  # or at least that long, if they come while products run:
+    first_tile_waits: bool = False  # those of the first of several tiles of rows that read them, or of all
     block_cycles: int = 30  # of a register block of products, besides its steps
     phases_cycles: int = 10_000  # of three phases instead of one: 2 to 4 us with 8 to 48 channels at 14x14 and 28x28
     # Cycles for a KiB that comes from beyond L2, or goes there,
@@ -199,42 +201,11 @@ class RecurrentTuning:
     function_cycles: int = 12  # of a gate of a vector of units, after the products
     alone_cycles: int = 3000  # a phase that takes fewer is over before a second thread has come
     ahead_bytes: int = 1 << 20  # fewer weights stay in L2, or come from L3 in time
+    starts_last: bool = False  # what gates start from is prefetched by a tile, and added behind its products
     gradient_elements: int = 512  # of a record of a gradient: a step has few, and threads share them
     gradient_rate: int = 2  # operations on vectors in a cycle
     latency_sums: int = 8  # independent sums of one row: they hide the latency of a multiply,
     latency_columns: int = 4  # but for so many vectors of columns, which weights keep waiting: LBR GRU 1.01x as long
-
-
-@dataclass(frozen=True, slots=True)
-class PoolingTuning:
-    """Of pooling: register blocks where channels are dense, and how much a record does."""
-
-    record_cycles: int = 20_000  # of whole planes or lines, so that threads get equal shares
-    few_vectors: int = 2  # of channels, where neighbouring results share columns: a line of 64 bytes with AVX2
-    conflict_vectors: int = 8  # if their lines conflict in L1, so that none stays that came ahead: 3x3 of 512 to 2048
-    # channels 1.6 to 1.9x faster, measured on Zen 4
-    most_vectors: int = 8  # where they do not: long stretches of every pixel; 4 are 4% slower from L3
-    walked_vectors: int = 4  # of a window in loops
-    indexed_vectors: int = 4  # of results with indices, of one pixel or of several
-    indexed_positions: int = 16  # of a window, above which columns are reduced before rows if neighbours share them
-    most_pixels: int = 8  # that share columns
-    few_calls: int = 16  # fewer, and channels are shared out, too,
-    fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them
-    short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
-    short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
-    # Channels of short rows that a thread makes dense at a time, and what their copies are at most.  On Zen 4 256 are
-    # 0.85 to 1.06x as fast, 64 0.9 to 1.15x.  A larger part of L3 is no faster so: 16x1280x8x8 0.7 to 1.07x.
-    near_channels: int = 128
-    near_bytes: int = 128 << 10
-    near_l3_share: int = 8
-    overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
-    wide_row: int = 1  # of results: shorter ones that fill no whole zmm registers take ymm registers
-    narrow_plane: int = 1  # elements of a whole plane, and of fewer, that take ymm registers
-    # Estimates of cycles, so that threads get equal shares; nobody has measured them:
-    plane_cycles: int = 25  # of a whole plane, to call its kernel and make one number of a vector,
-    plane_vector_cycles: int = 2  # and of each of its vectors
-    row_cycles: int = 8  # of a row of results, to call its kernel,
-    row_vector_cycles: int = 3  # and of each vector of results, beside its columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from asmdnn.planning.host import as_machine
 from asmdnn.planning.machine import MACHINES, machine_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.product_tuning import ByDistance
-from asmdnn.planning.tuning import DEFAULT, Tuning
+from asmdnn.planning.tuning import DEFAULT, Tuning, WinogradTuning
+from asmdnn.primitives.convolution.winograd.cost import with_memory_cycles
 from tests.support.tuning import tuned, with_numbers
 
 PACKAGE = Path(dnn.__file__).parent
@@ -213,7 +214,7 @@ def test_what_was_measured_with_zmm_is_not_taken_with_ymm(name: str) -> None:
     narrow.remove("products.alias_columns")  # whose tiles have few rows
     assert narrow < wide
     of_zmm = {each for each in wide - narrow if each.split(".")[0] not in ("products", "winograd", "winograd_groups")}
-    further = {"convolution.part_turns"}
+    further = {"convolution.part_turns"} | ({"recurrent.starts_last"} if name == "zen5" else set())
     if name == "zen4":
         further |= {"convolution.rows_of_whole", "convolution.narrow_cost", "phases.latency_cycles"}
     assert of_zmm == further
@@ -255,12 +256,12 @@ def test_what_differs_on_emerald_rapids_with_ymm() -> None:
     ],
 )
 def test_groups_that_fill_a_vector(size: int, stride: int, algorithm: Any, tag: str, name: str) -> None:
-    """On Emerald Rapids tiles take those with strides, and short rows."""
+    """On Emerald Rapids tiles take those with strides, and short rows; on Zen 5 Winograd's algorithm is fast."""
     src, dst = (desc((1, 64, n, n), tag) for n in (size, -(-size // stride)))
     weights = desc((4, 16, 16, 3, 3), "any")
     steps = (stride,) * 2
     request = dnn.ConvolutionForward(src, weights, dst, None, steps, (0, 0), (1, 1), (1, 1), algorithm=algorithm)
-    for machine, wanted in (("sapphire_rapids", name), ("zen5", "grouped")):
+    for machine, wanted in (("sapphire_rapids", name), ("zen5", "winograd" if algorithm == "auto" else "grouped")):
         engine = dnn.Engine(isa="avx512_core", threads=1, machine=machine)
         pd = dnn.primitive_desc(request, engine=engine)
         pd.plan.check()
@@ -287,6 +288,32 @@ def test_what_classes_choose_otherwise() -> None:
         "zen4": ["tiles:avx512_core", "pack_blocks+tiles:avx512_core", "winograd:avx512_core"],
         "zen5": [tiles, "packing_tiles+copying_tiles+tiles:avx512_core", "winograd:avx512_core"],
     }
+
+
+@pytest.mark.parametrize(
+    ("sizes", "columns"), [((7, 1024, 1024), 32), ((8, 1024, 1024), 16), ((24, 1024, 1024), 16), ((25, 1024, 1024), 32),
+                           ((16, 128, 256), 32)]
+)  # fmt: skip
+def test_panels_of_one_vector(sizes: tuple[int, int, int], columns: int) -> None:
+    """On Zen 5, for some rows and weights beyond L2; inner products and bf16, too."""
+    m, k, n = sizes
+    for machine, wanted in (("zen5", columns), ("zen4", 32)):
+        engine = dnn.Engine(isa="avx512_core_bf16", threads=1, machine=machine)
+        rows = desc((m, k)), desc((n, k), "any"), desc((m, n))
+        pd = dnn.primitive_desc(dnn.InnerProductForward(*rows), engine=engine)
+        assert pd.plan.tensors["weights"] == desc((n, k), f"Ab{wanted}a")
+        halves = [dnn.MemoryDesc(dims, dnn.bf16, tag) for dims, tag in (((m, 2 * k), "ab"), ((2 * k, n), "any"))]
+        pd = dnn.primitive_desc(dnn.MatMul(*halves, desc((m, n))), engine=engine)
+        assert pd.plan.tensors["weights"] == dnn.MemoryDesc((2 * k, n), dnn.bf16, f"BA{wanted}b2a")
+
+
+@pytest.mark.parametrize("row_tiles", [1, 2, 4])
+def test_memory_comes_while_a_first_tile_runs(row_tiles: int) -> None:
+    """Or while all do, or before."""
+    waits = WinogradTuning(memory_bytes_per_cycle=10.0, memory_overlapped=True, first_tile_waits=True)
+    overlapped, before = replace(waits, first_tile_waits=False), replace(waits, memory_overlapped=False)
+    found = [with_memory_cycles(1200.0, 8000, row_tiles, own) for own in (waits, overlapped, before)]
+    assert found == [{1: 1200, 2: 1400, 4: 1700}[row_tiles], 1200, 2000]
 
 
 def test_every_number_is_used() -> None:

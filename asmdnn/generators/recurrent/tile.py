@@ -26,6 +26,7 @@ from asmdnn.generators.contract import Footprint, Range, joined
 from asmdnn.generators.dot.operands import BROADCASTS
 from asmdnn.generators.recurrent.cell_code import CellCode, Where
 from asmdnn.generators.recurrent.cells import Cell, CellForm, Place, form_of
+from asmdnn.generators.recurrent.starts import GateStarts
 from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, CellOperand
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_of
@@ -44,6 +45,7 @@ class RecurrentTileSpec:
     depth, a gate, a vector of units to the next in the weights.  operands: the cell's, in the order of `Form.names`.
     prefetch_lines: cache lines of each stream to prefetch for every UNROLL steps of depth.  sums: independent ones of
     each gate, over every so many steps of depth.  together: vectors of units whose cells are computed in turn.
+    starts_last: what gates start from is asked for first and added last, so that multiplies do not wait for it.
     """
 
     isa: str
@@ -61,6 +63,7 @@ class RecurrentTileSpec:
     together: int = 1
     types: Types = F32
     missing: int = 0
+    starts_last: bool = False
 
     @property
     def form(self) -> CellForm:
@@ -143,6 +146,7 @@ class RecurrentTileSpec:
         if self.depth:
             code.multiply()
             code.add_sums()
+            code.add_starts()
         code.cells()
         asm.ret()
 
@@ -160,6 +164,7 @@ class StepCode:
         self.dot = dot_of(spec.types, spec.isa, self.v)
         self.form, self.columns = spec.form, spec.form.gates * spec.vectors
         self.acc = self.v.registers.take("gates", spec.sums, spec.rows, self.columns)
+        self.starts = GateStarts(self.v, self.form, self.place, (spec.rows, spec.vectors, spec.units), spec.types.sums)
         self.pointers: dict[int, Any] = {}
         used = [a for a in (SRC, WEIGHTS) if spec.depth] + [spec.operand(name)[0] for name in self.form.names]
         used += [len(spec.frame) - 1] if spec.prefetch_lines else []
@@ -174,20 +179,14 @@ class StepCode:
         return mem(self.pointers[argument], at, size=self.v.lanes * x.dtype.size_bytes), x
 
     def start(self) -> None:
-        """The first sum of each gate starts from an operand, the others from zero."""
+        """The first sum of each gate starts from an operand, if not last; the others from zero."""
         spec, v = self.spec, self.v
         self.asm.role("start")
-        with v.parts(spec.vectors, spec.units) as parts:
-            for r, row in enumerate(self.acc[0]):
-                for c, x in enumerate(row):
-                    u, g = divmod(c, self.form.gates)
-                    begin = self.form.starts[g]
-                    if begin is None:
-                        v.zero(x)
-                        continue
-                    at, operand = self.place(begin, (r, u))
-                    (v if operand.whole else parts[u]).load(x, at)
-        for x in (x for rows in self.acc[1:] for row in rows for x in row):
+        if spec.starts_last:
+            self.starts.ask_ahead()
+        else:
+            self.starts.load(self.acc[0])
+        for x in (x for rows in self.acc[0 if spec.starts_last else 1 :] for row in rows for x in row):
             v.zero(x)
 
     def multiply(self) -> None:
@@ -268,6 +267,11 @@ class StepCode:
                     self.dot.add(x, y)
                     self.v.registers.free(y)
             sums = sums[:half]
+
+    def add_starts(self) -> None:
+        if self.spec.starts_last:
+            self.asm.role("add starts")
+            self.starts.add(self.acc[0])
 
     def cells(self) -> None:
         """The cells of all vectors, some in turn."""

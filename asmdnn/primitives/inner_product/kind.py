@@ -11,8 +11,7 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductBackwardWeights,
     InnerProductForward,
 )
-from asmdnn.primitives.products.candidates import candidates_of
-from asmdnn.primitives.products.plan import thrice
+from asmdnn.primitives.products.plan import candidates_of, thrice
 from asmdnn.primitives.reorder.fpmath import float8, rounded
 
 

@@ -25,6 +25,7 @@ from asmdnn.primitives.inner_product.inner_product import (
     InnerProductBackwardWeights,
     InnerProductForward,
 )
+from asmdnn.primitives.products.blocks import panel_vectors
 from asmdnn.primitives.products.dots import are_few
 from asmdnn.primitives.products.matmul_tiles import check_elements, check_tensors, plain
 from asmdnn.primitives.products.matrices import WeightsPanels, matrix_of, panel_columns, panels_of, row_of
@@ -55,8 +56,9 @@ def forward(desc: InnerProductForward, attr: Attr, engine: Engine) -> Job:
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
         (mb, oc), isa = desc.dst.dims, f32_dot_level(engine.isa)
-        few = are_few((mb, oc, prod(desc.src.dims[1:])), F32, isa, engine.tuning.products)
-        width = 0 if few else panel_columns(oc, lanes_of(isa))
+        sizes, tuning = (mb, oc, prod(desc.src.dims[1:])), engine.tuning.products
+        vectors = panel_vectors(*sizes, F32, isa, tuning)
+        width = 0 if are_few(sizes, F32, isa, tuning) else panel_columns(oc, lanes_of(isa), vectors)
         desc = desc.with_formats({"weights": weights_like(desc.src, desc.weights, width)})
     passed, desc = desc, with_plain_tensors(desc, "dst", "bias")
     chain = chain_of(attr, desc.tensors(), SCALED, desc.bias and row_of_dst(desc.bias))
@@ -89,7 +91,8 @@ def backward_data(desc: InnerProductBackwardData, attr: Attr, engine: Engine) ->
     typed_gradients.check_attr(attr)
     desc = with_plain_formats(desc, but="weights")
     if desc.weights.is_any:
-        width = panel_columns(desc.weights.dims[1], lanes_of(f32_dot_level(engine.isa)))
+        (mb, oc), ic, isa = desc.diff_dst.dims, desc.weights.dims[1], f32_dot_level(engine.isa)
+        width = panel_columns(ic, lanes_of(isa), panel_vectors(mb, ic, oc, F32, isa, engine.tuning.products))
         weights = weights_like(desc.diff_src, desc.weights, 0)
         if desc.weights.ndims == 2 and width:
             weights = MemoryDesc(desc.weights.dims, desc.weights.dtype, f"Ba{width}b")

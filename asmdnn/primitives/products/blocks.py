@@ -16,7 +16,7 @@ from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import runs_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.tuning import PhaseTuning
-from asmdnn.primitives.products.matrices import Matrix, Panels
+from asmdnn.primitives.products.matrices import PANEL_VECTORS, Matrix, Panels
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.records import dataclass
@@ -114,6 +114,13 @@ def fastest_block(
     ]
     best = min(candidates, key=cycles)
     return best, cycles(best)
+
+
+def panel_vectors(m: int, n: int, k: int, types: Types, isa: str, tuning: ProductTuning) -> int:
+    """Of panels that weights are packed into.  A tile of two vectors reads two panels of one, side by side: two runs of
+    lines, each a line a step, may come from beyond L2 faster than one run of two lines."""
+    far, rows = -(-k // types.group) * n > tuning.far_elements, blocks_of(types, isa)[1]
+    return 1 if far and tuning.narrow_panel_rows <= m <= rows else PANEL_VECTORS
 
 
 def choose_splits(p: Product, target: Target) -> int:

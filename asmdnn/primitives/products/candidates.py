@@ -9,7 +9,6 @@ from asmdnn.planning.product_tuning import ByDistance, ProductTuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Planner, try_all
-from asmdnn.primitives.core.kind import Candidates
 from asmdnn.records import replace
 
 NEVER: Final = ByDistance(1 << 30, 1 << 30, 1 << 30)
@@ -25,19 +24,14 @@ WAYS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 )
 
 
-def candidates_of(planner: Planner[Any]) -> Candidates:
-    """Of a planner of products: what its strategies make with the numbers of every way."""
-
-    def candidates(desc: Any, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:
-        """Those that planners have not made with the engine's own numbers."""
-        own = try_all((planner,), desc, attr, engine)
-        found = {answer.implementation for answer in own if isinstance(answer, Plan)}
-        for way, numbers in WAYS.items():
-            products: ProductTuning = replace(engine.tuning.products, **numbers)
-            other = replace(engine, tuning=replace(engine.tuning, products=products))
-            for answer in try_all((planner,), desc, attr, other):
-                if isinstance(answer, Plan) and answer.implementation not in found:
-                    found.add(answer.implementation)
-                    yield f"weights {way}", answer
-
-    return candidates
+def by_other_numbers(planner: Planner[Any], desc: Any, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:
+    """What a planner's strategies make with the numbers of every way, but for what they have made with the engine's."""
+    own = try_all((planner,), desc, attr, engine)
+    found = {answer.implementation for answer in own if isinstance(answer, Plan)}
+    for way, numbers in WAYS.items():
+        products: ProductTuning = replace(engine.tuning.products, **numbers)
+        other = replace(engine, tuning=replace(engine.tuning, products=products))
+        for answer in try_all((planner,), desc, attr, other):
+            if isinstance(answer, Plan) and answer.implementation not in found:
+                found.add(answer.implementation)
+                yield f"weights {way}", answer

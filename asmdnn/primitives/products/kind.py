@@ -13,10 +13,9 @@ from asmdnn.primitives.core.kind import Kind, Words, dims_word
 from asmdnn.primitives.core.ways import listed
 from asmdnn.primitives.core.widening import widened
 from asmdnn.primitives.products import gemm, matmul_tiles
-from asmdnn.primitives.products.candidates import candidates_of
 from asmdnn.primitives.products.gemm import Gemm
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.plan import thrice
+from asmdnn.primitives.products.plan import candidates_of, thrice
 from asmdnn.primitives.reorder.fpmath import float8, rounded
 
 BETAS = {"zero": "0", "one": "1", "any": "any"}

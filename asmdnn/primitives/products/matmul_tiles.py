@@ -21,9 +21,10 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import level_of_tiles
+from asmdnn.primitives.products.blocks import panel_vectors
 from asmdnn.primitives.products.dots import are_few
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.matrices import Matrix, Panels, WeightsPanels, matrix_of, panels_of
+from asmdnn.primitives.products.matrices import PANEL_VECTORS, Matrix, Panels, WeightsPanels, matrix_of, panels_of
 from asmdnn.primitives.products.plan import Job, answers, refusals
 from asmdnn.primitives.products.product import TILE_ROWS, Product
 from asmdnn.primitives.products.starts import ZERO_POINT, add_start
@@ -76,7 +77,9 @@ def types_of(desc: MatMul, attr: Attr, engine: Engine) -> Types:
 
 def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) -> Job:
     """The product of strides.  tiled: for tiles of AMX.  Raises Refused."""
-    tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
+    level = dot_level(types, engine.isa)
+    vectors = PANEL_VECTORS if tiled else panel_vectors(*sizes_of(desc), types, level, engine.tuning.products)
+    tiles = WeightsPanels(types, lanes_of(level), vectors)
     has_zero_point = "src" in dict(attr.zero_points)
     down = not tiled and has_few_columns(desc, types, engine)
     passed = resolve(desc, tiles, has_zero_point, down)
@@ -118,6 +121,12 @@ def in_panels(dims: tuple[int, int], types: Types, engine: Engine) -> MemoryDesc
     """Weights of k x n as tiles read them fastest, however few their columns are."""
     tiles = WeightsPanels(types, lanes_of(dot_level(types, engine.isa)))
     return MemoryDesc(dims, types.weights, tiles.tag(2, dims[1]) if dims[1] > 1 else LETTERS[:2])
+
+
+def sizes_of(desc: MatMul) -> tuple[int, int, int]:
+    """(rows that the same weights are multiplied with, columns, k)."""
+    *rows, n = desc.dst.dims
+    return prod(rows) // max(1, prod(desc.weights.dims[:-2])), n, desc.src.dims[-1]
 
 
 def scaled_dims(ndims: int) -> dict[str, dict[int, int]]:

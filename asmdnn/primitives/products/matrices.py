@@ -138,21 +138,22 @@ def panels_tag(ndims: int, columns: int, group: int = 1) -> str:
     return f"{batch}{column.upper()}{row.upper()}{columns}{column}{group}{row}"
 
 
-def panel_columns(n: int, lanes: int) -> int:
+def panel_columns(n: int, lanes: int, vectors: int = PANEL_VECTORS) -> int:
     """The width of the panels that this library packs."""
-    return lanes * min(PANEL_VECTORS, -(-n // lanes))
+    return lanes * min(vectors, -(-n // lanes))
 
 
 @dataclass(frozen=True, slots=True)
 class WeightsPanels:
-    """What formats are chosen for: what is multiplied, and the lanes of a vector."""
+    """What formats are chosen for: what is multiplied, the lanes of a vector, and vectors of a panel."""
 
     types: Types
     lanes: int
+    vectors: int = PANEL_VECTORS
 
     def tag(self, ndims: int, columns: int) -> str:
         """Of weights in panels."""
-        return panels_tag(ndims, panel_columns(columns, self.lanes), self.types.group)
+        return panels_tag(ndims, panel_columns(columns, self.lanes, self.vectors), self.types.group)
 
     def takes(self, weights: MemoryDesc) -> bool:
         """Whether the format is one of panels that blocks of registers can be made of."""

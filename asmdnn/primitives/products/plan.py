@@ -18,7 +18,8 @@ from asmdnn.planning.plan import Pairs, Plan, alike
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import Answer
+from asmdnn.primitives.core.implementation import Answer, Planner
+from asmdnn.primitives.core.kind import Candidates
 from asmdnn.primitives.core.ways import AsksBelow, Planners
 from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
@@ -29,6 +30,18 @@ from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 THRICE: Final = "bf16x3"  # the mode of attributes
+
+
+def candidates_of(planner: Planner[Any]) -> Candidates:
+    """The plans of a planner of products that other numbers choose, for the few processes that measure them."""
+
+    def candidates(desc: Any, attr: Attr, engine: Engine) -> Iterator[tuple[str, Plan]]:
+        with importing():
+            from asmdnn.primitives.products.candidates import by_other_numbers
+
+        return by_other_numbers(planner, desc, attr, engine)
+
+    return candidates
 
 
 def thrice(depths: tuple[int, int] = (1, 1)) -> AsksBelow:

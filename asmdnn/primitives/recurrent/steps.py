@@ -5,13 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from asmdnn.generators.recurrent.cells import form_of
-from asmdnn.generators.recurrent.tile import UNROLL
+from asmdnn.generators.recurrent.tile import UNROLL, RecurrentTileSpec
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.phase import Int64, Phase, View, records_of, views
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.recurrent.rows import Runs, Turn
 from asmdnn.primitives.recurrent.stage import Stage
 from asmdnn.primitives.recurrent.stage_cuts import StageCut, StepKernel, cut_of, cycles_of, kernel_of
+from asmdnn.records import replace
 
 
 class StagePhases:
@@ -43,7 +44,10 @@ def template(stage: Stage, runs: Runs, backwards: bool, tuning: Tuning) -> Phase
     kernel = np.empty((len(first), len(tiles)), np.int64)
     for groups, units in ((slice(0, -1), vectors * stage.lanes), (slice(-1, None), rest)):
         for i, (_, rows) in enumerate(tiles if len(first[groups]) else ()):
-            kernel[groups, i] = numbers.setdefault(kernel_of(stage, cut, rows, units, lines, sums), len(numbers))
+            spec = kernel_of(stage, cut, rows, units, lines, sums)
+            if isinstance(spec, RecurrentTileSpec):
+                spec = replace(spec, starts_last=tuning.recurrent.starts_last and stage.groups > 0)
+            kernel[groups, i] = numbers.setdefault(spec, len(numbers))
     specs = tuple(numbers)
     names = specs[0].frame
     offsets = offsets_of(stage, first, np.array([at for at, _ in tiles]))

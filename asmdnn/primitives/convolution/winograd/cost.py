@@ -63,8 +63,7 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
         )
     )
     multiplied = max(multiply_cycles(g, cut, sizes, isa, tuning), traffic.weights / own.far_bytes_per_cycle)
-    from_memory = traffic.unheld / own.memory_bytes_per_cycle
-    multiplied = max(multiplied, from_memory) if own.memory_overlapped else multiplied + from_memory
+    multiplied = with_memory_cycles(multiplied, traffic.unheld, row_tiles(cut, sizes, isa), own)
     moved = (
         own.weights_kib_cycles * traffic.weights
         + own.ends_kib_cycles * traffic.ends
@@ -74,6 +73,20 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
         + own.near_kib_cycles * traffic.near
     )
     return calls + transforms + multiplied + moved / KIB + own.phases_cycles * (not cut.is_fused)
+
+
+def with_memory_cycles(multiplied: float, unheld: int, row_tiles: int, own: WinogradTuning) -> float:
+    """`multiplied` cycles of so many tiles of rows, whose weights come from memory: while products run, or before."""
+    from_memory = unheld / own.memory_bytes_per_cycle
+    if not own.memory_overlapped:
+        return multiplied + from_memory
+    first = multiplied / row_tiles if own.first_tile_waits else multiplied
+    return multiplied - first + max(first, from_memory)
+
+
+def row_tiles(cut: WinogradCut, sizes: CutSizes, isa: str) -> int:
+    """Tiles of rows that read the same weights one after the other."""
+    return -(-min(cut.block if cut.is_fused else sizes.tiles, sizes.tiles) // rows_of(isa, cut.types)[cut.vectors])
 
 
 def multiply_cycles(g: ConvGeometry, cut: WinogradCut, sizes: CutSizes, isa: str, tuning: Tuning) -> float:
