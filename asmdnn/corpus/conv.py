@@ -125,6 +125,15 @@ def prefetching(isa: str) -> Iterator[ConvTileSpec]:
         yield plain(isa, pixels, 2 * LANES[isa] - 1, run, prefetches_dst=True)
 
 
+def streaming(isa: str) -> Iterator[ConvTileSpec]:
+    """Whole vectors past the caches, where dst begins with one; tails, post-ops, sums that begin with dst."""
+    yield blocked(isa, 3, 2, streams=True)
+    yield blocked(isa, 2, 1, accumulate=True, streams=True)
+    yield plain(isa, 2, LANES[isa] + 3, bias=True, dst_pixel_bytes=12 * LANES[isa], streams=True)
+    for chain in CHAINS:
+        yield blocked(isa, 3, 2, post_ops=chain, streams=True)
+
+
 def distances(isa: str) -> Iterator[ConvTileSpec]:
     """Displacements: none, of one byte scaled or not, of four, negative; pixels that share sources; wide panels."""
     vector_bytes = 4 * LANES[isa]
@@ -178,6 +187,7 @@ FAMILIES = of_levels(
     groups=groups,
     ends=ends,
     prefetching=prefetching,
+    streaming=streaming,
     distances=distances,
     gradients=gradients,
 )

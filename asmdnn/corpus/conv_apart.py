@@ -22,6 +22,7 @@ def apart(isa: str) -> Iterator[ConvTileSpec]:
         yield tile
         yield replace(tile, channels=vectors * lanes_of(isa) - 3, bias=True, post_ops=(SUM, RELU))
         yield replace(tile, dst_argument=first + 2, accumulate=True)
+        yield replace(tile, streams=True)
         yield replace(tile, dst_argument=first + 2, post_ops=post_ops)
     pixel_bytes = 8 * lanes_of(isa) - 20
     tile = blocked(isa, 3, 2, channels=pixel_bytes // 4, dst_vector_bytes=0, dst_argument=first)

@@ -32,6 +32,13 @@ ZEN5: Final = Tuning(
         held_ahead_bytes=8 << 20,  # less is not timed, as little as on Zen 4,
         held_strided_bytes=1 << 40,  # and so are strides
         strided_ahead_bytes=8 << 20,  # 16 images, 256 to 128 at 56x56: 1.07x, others level
+        # Depthwise, channels last, from L3's end on: bf16 144 channels at 56x56, 8 to 16 images, 1.4 to 2.15x, 96 at
+        # 112x112 with stride 2 1.5x, 7x7 1.3x, f32 0.96 to 1.2x; less would be 0.86 to 0.98x, longer rows 0.81 to 0.9x.
+        rows_ahead_l2=13.0,
+        rows_ahead_bytes=48 << 10,
+        # dst of direct tiles: 1x1 16 to 96 channels at 112x112, 8 images, 1.2 and 1.5x, 24 to 144 at 56x56, 16 images,
+        # 1.15 to 1.22x, deconvolutions 1.02 to 1.07x (0.95x of three).  What reads less finds it in L3.
+        streaming_tile_bytes=16 << 20,
         part_turns=64,  # 64 channels to 368x640 with stride 2 1.27x, in 4 and 16 turns 1.15 and 1.21x; U-Net 1.05x
     ),
     products=ProductTuning(

@@ -76,7 +76,9 @@ class ConvolutionTuning:
     far_pixels_l2: float = 1e9  # src of so many L2s, channels last, is prefetched by 1x1 ones: not timed on a Zen 3,
     pixel_ahead_bytes: int = 128  # so far ahead in each pixel
     rows_ahead_l2: float = 1e9  # src and dst of rows are, of so many L2s of each thread, channels last; nor is this,
+    rows_ahead_bytes: int = 1 << 40  # if the rows of src that a window moves on by are no more
     dst_ahead_l2: float = 1e9  # lines of a dst of so many L2s, channels last: nor this
+    streaming_tile_bytes: int = 1 << 60  # larger ones go past the caches, if tiles write whole lines
     part_turns: int = 1  # of each part of a deconvolution for a panel of weights,
     part_turns_bytes: int = 32 << 20  # where dst is larger
     worth_a_kernel: float = 0.98  # taller strips make more kernels, so they must save 2%

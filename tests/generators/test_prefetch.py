@@ -110,6 +110,19 @@ def test_lines_ahead_of_rows_apart(spec: MatmulTileSpec) -> None:
     assert text.count(f"add {register}, {spec.tile.prefetch_step_bytes * spec.tile.prefetch_lines}") == 1
 
 
+STREAMED_TILES = tuple(spec for spec in CONVOLUTIONS if spec.streams)
+
+
+@by_name(STREAMED_TILES)
+def test_streamed_tiles(spec: ConvTileSpec) -> None:
+    """Every whole vector of dst has one store past the caches, beside one for a dst that begins within a vector."""
+    listing = code_of(spec).listing
+    assert listing is not None
+    whole = spec.vectors if spec.whole_vectors else spec.channels // lanes_of(spec.isa)
+    streamed = [line.text for line in listing if line.text.startswith("vmovntps")]
+    assert len(streamed) == len(spec.src_pixel_bytes) * whole
+
+
 STREAMING = tuple(spec for spec in kernel_specs() if isinstance(spec, ElementwiseSpec) and spec.streaming)
 READ_AHEAD = re.compile(r"prefetcht0 .*\[(\w+)\+\w+\+(\d+)\]")
 

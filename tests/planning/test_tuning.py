@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.rows import RowsSpec
@@ -305,6 +306,32 @@ def test_panels_of_one_vector(sizes: tuple[int, int, int], columns: int) -> None
         halves = [dnn.MemoryDesc(dims, dnn.bf16, tag) for dims, tag in (((m, 2 * k), "ab"), ((2 * k, n), "any"))]
         pd = dnn.primitive_desc(dnn.MatMul(*halves, desc((m, n))), engine=engine)
         assert pd.plan.tensors["weights"] == dnn.MemoryDesc((2 * k, n), dnn.bf16, f"BA{wanted}b2a")
+
+
+@pytest.mark.parametrize(
+    ("machine", "isa", "dtype", "post_ops", "streams"),
+    [
+        ("zen5", "avx512_core", dnn.f32, (dnn.Eltwise("relu"),), True),
+        ("zen5", "avx512_core", dnn.f32, (dnn.Sum(),), False),
+        ("zen5", "avx512_core_bf16", dnn.bf16, (), False),
+        ("zen5", "avx2", dnn.f32, (), False),
+        ("zen4", "avx512_core", dnn.f32, (), False),
+    ],
+)
+def test_tiles_that_stream(machine: str, isa: str, dtype: dnn.DataType, post_ops: Any, streams: bool) -> None:
+    """Those of a large dst that write whole lines, and do not read them."""
+    src, dst = (desc((1, channels, 360, 360), "any", dtype) for channels in (32, 96))
+    request = dnn.ConvolutionForward(src, desc((96, 32, 1, 1), "any", dtype), dst)
+    pd = dnn.primitive_desc(request, dnn.Attr(post_ops=post_ops), dnn.Engine(isa=isa, threads=1, machine=machine))
+    pd.plan.check()
+    tiles = [spec for spec in pd.plan.specs if isinstance(spec, ConvTileSpec)]
+    assert tiles and {spec.streams for spec in tiles} == {streams}
+
+
+def test_rows_that_are_too_long_to_come_ahead() -> None:
+    ahead = with_numbers(DEFAULT, "convolution", rows_ahead_l2=0.001)
+    assert planned(LAST_ROWS, ahead) != planned(LAST_ROWS)
+    assert planned(LAST_ROWS, with_numbers(ahead, "convolution", rows_ahead_bytes=1)) == planned(LAST_ROWS)
 
 
 @pytest.mark.parametrize("row_tiles", [1, 2, 4])

@@ -139,4 +139,17 @@ def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
             dot.to_f32(acc[p][j])
         epilogue.finish(acc[p][j], p, j, at, stored, real)
 
-    walk_dst(spec, dot.v, finish, epilogue.key)
+    def walk() -> None:
+        walk_dst(spec, dot.v, finish, epilogue.key)
+
+    if not spec.streams:
+        walk()
+        return
+    assert not any(at % dot.v.bytes for at in (spec.dst_pixel_bytes, spec.dst_vector_bytes))
+    first, *others = sorted({spec.place_in_dst(j)[0] for j in range(spec.vectors)})
+    bits = dot.asm.gp.take("all pointers to dst")
+    dot.asm.MOV(bits, mem(dot.asm.frame, 8 * first))
+    for argument in others:
+        dot.asm.OR(bits, mem(dot.asm.frame, 8 * argument))
+    epilogue.emit(bits, True, walk)
+    dot.asm.gp.free(bits)

@@ -40,6 +40,7 @@ class ConvTile:
     types: Types = F32
     src_prefetch_bytes: int = 0  # prefetch the source so far ahead: that of the next tile, or of the one below
     prefetches_dst: bool = False  # ask for its lines before the sums are there
+    streams: bool = False  # its whole vectors go past the caches if it begins with one; pixels are whole vectors apart
     dst: DataType | None = None  # that of the sums, or f32 where something is computed from them
     operand_types: tuple[DataType, ...] = ()  # of what post-ops read, argument by argument; () if all are f32
     starts: tuple[int, ...] = ()  # of every pixel, in bias
@@ -149,5 +150,5 @@ class ConvTile:
     def of_taps(self) -> "ConvTile":
         """The same spec without the fields that do not matter to the multiplies of a tap."""
         spec = replace(self, channels=0, dst_pixel_bytes=0, dst_vector_bytes=0, whole_vectors=False, groups=())
-        spec = replace(spec, dst_argument=0, prefetches_dst=False)
+        spec = replace(spec, dst_argument=0, prefetches_dst=False, streams=False)
         return replace(spec, bias=False, accumulate=False, post_ops=(), dst=None, operand_types=(), starts=())

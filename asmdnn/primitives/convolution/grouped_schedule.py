@@ -107,9 +107,10 @@ def schedule_rows(
 def rows_ahead(g: ConvGeometry, tensors: Mapping[str, MemoryDesc], engine: Engine) -> int:
     """Rows of src from a window to the one below it, where src and dst come from so far that windows would wait for
     their lines, a few of each pixel, and windows have these rows after all others."""
-    deep, down, _ = g.axes
+    (deep, down, _), tuning = g.axes, engine.tuning.convolution
     touched = tensors["src"].size_bytes + tensors["dst"].size_bytes
-    is_far = touched >= engine.tuning.convolution.rows_ahead_l2 * engine.l2_bytes * engine.threads
+    is_far = touched >= tuning.rows_ahead_l2 * engine.l2_bytes * engine.threads
+    is_far &= down.s * g.src.axis_bytes[1] <= tuning.rows_ahead_bytes
     return down.s if is_far and g.src.pixel_bytes > 2 * LINE_BYTES and down.d == deep.k == 1 else 0
 
 

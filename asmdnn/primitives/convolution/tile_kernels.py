@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.dot import dot_class
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -118,6 +120,7 @@ class TileKernels:
     def spec(self, depth: Depth, of_pattern: Mapping[str, Any], vectors: int, channels: int) -> ConvTileSpec:
         """Of so many vectors, with so many real channels."""
         g, lanes = self.g, self.lanes
+        reads_dst = depth.accumulate or OLD_DST in operands_read(depth.post_ops)
         apart = self.types.dst_argument if vectors > 1 else 0  # one vector serves at any distance
         return ConvTileSpec(
             isa=self.engine.isa,
@@ -133,6 +136,7 @@ class TileKernels:
             post_ops=depth.post_ops,
             prefetch_lines=self.lines,
             prefetches_dst=self.prefetches_dst,
+            streams=self.streams and depth.end == self.steps and not reads_dst,
             types=g.types,
             dst=self.result(depth),
             operand_types=self.types.operands if depth.post_ops else (),
@@ -150,6 +154,14 @@ class TileKernels:
         """What a tile stores, where that is not its sums, which partial sums are, nor f32 after post-ops."""
         plain = f32 if depth.post_ops else self.g.types.sums
         return self.types.dst if depth.end == self.steps and self.types.dst != plain else None
+
+    @property
+    def streams(self) -> bool:
+        """Whether no cache keeps dst, whose lines tiles write whole, here and there."""
+        g, tuning = self.g, self.engine.tuning.convolution
+        is_far = g.mb * g.dst.image_bytes >= tuning.streaming_tile_bytes
+        is_line = self.lanes * g.dst.element_bytes == LINE_BYTES and g.dst.pixel_bytes % LINE_BYTES == 0
+        return is_far and is_line
 
     @property
     def prefetches_dst(self) -> bool:
