@@ -138,14 +138,19 @@ class TransposeTile:
         return mem(self.tiles.dst, offset, size=1)
 
     def load(self, last_rows: bool) -> list[Any]:
-        """N values, each a register or the spill slot; those of missing rows are undefined, for no store uses them."""
-        size, values = self.tiles.size, []
+        """N values, each a register or the spill slot; None for missing rows, of which no store uses a unit."""
+        size, values = self.tiles.size, list[Any]()
+        self.free = [self.tiles.spare]
         self.dense.spare = self.tiles.spare
         for i in range(size):
             x = self.tiles.data[i] if i < len(self.tiles.data) else self.tiles.spare
+            if i >= max(self.real, self.rows):
+                self.free += [x] * (x is not self.tiles.spare)
+                values.append(None)
+                continue
             if i < self.real:
                 self.load_row(x, i, last_rows)
-            elif i < self.rows:
+            else:
                 self.dense.zero(x)
             values.append(x)
         if values[-1] is self.tiles.spare:
@@ -173,24 +178,26 @@ class TransposeTile:
     def transposed(self, values: list[Any]) -> list[Any]:
         """Value c holds column c afterwards: in each quarter log2(N) rounds of interleaving."""
         self.asm.role("transpose")
-        self.free = [self.tiles.spare]
         for _ in range(len(values).bit_length() - 1):
             values = self.interleaved(values, len(values) // 2)
         return values
 
     def interleaved(self, values: list[Any], distance: int) -> list[Any]:
-        """Values 2i and 2i + 1 become the low and the high interleave of i and i + distance."""
+        """Values 2i and 2i + 1 become the low and the high interleave of i and i + distance, or of i and anything."""
         assert self.tiles.unpack
         low, high = self.tiles.unpack
         result: list[Any] = [None] * len(values)
         # The pair of the spilled value first: it needs no register for its other half.
         for i in sorted(range(distance), key=lambda i: values[i + distance] is not SPILL):
             a, b = values[i], values[i + distance]
+            if a is None:  # and so are all that come after it
+                continue
             target = self.free.pop()
-            low(target, a, b)
-            high(a, a, b)
-            self.free.append(a if b is SPILL else b)
-            result[2 * i], result[2 * i + 1] = target, self.spilled(a) if b is SPILL else a
+            low(target, a, a if b is None else b)
+            high(a, a, a if b is None else b)
+            spills = b is SPILL or (b is None and i + distance >= len(self.tiles.data))
+            self.free += [a] if spills else [] if b is None else [b]
+            result[2 * i], result[2 * i + 1] = target, self.spilled(a) if spills else a
         return result
 
     def spilled(self, x: Any) -> Any:

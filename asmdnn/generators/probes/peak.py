@@ -73,9 +73,10 @@ class PeakSpec:
             multiply(acc, factor, factor)
 
     def _tiles(self, asm: Assembler, passes: Register) -> None:
-        """Tiles are zeros when they are configured."""
         with configured(asm, TILE_ROWS, (BLOCK_TILES, BLOCK_TILES), (1, 0)) as tiles:
             assert tiles.whole is not None
+            for tile in (*(tile for row in tiles.acc for tile in row), *tiles.whole.src, *tiles.whole.weights):
+                asm.TILEZERO(tile)
             asm.align(32)
             with asm.loop(passes, "passes"):
                 for row, src in zip(tiles.acc, tiles.whole.src, strict=True):
