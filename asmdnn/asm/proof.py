@@ -13,15 +13,17 @@ from typing import Any, Final
 from asmdnn.asm.bounds import BoundedNumbers
 from asmdnn.asm.footprint import Reach, Reaches
 from asmdnn.asm.machine import MachineCode
-from asmdnn.asm.prototype import INTEGER_REGISTERS, Prototype
+from asmdnn.asm.prototype import INTEGER_REGISTERS, CType, Prototype
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.proof import control_flow, cpu_state, features, listing, provenance, saved_registers
+from asmdnn.proof import assignment, control_flow, cpu_state, features, listing, provenance, saved_registers
 from asmdnn.proof.dataflow import states
 from asmdnn.proof.decoder import require_decoder
 from asmdnn.proof.facts import Access
 from asmdnn.proof.footprint import Judge, chosen_elements, contains
 from asmdnn.proof.kernel import Contract, Kernel, PlacedInstruction
+from asmdnn.proof.machine import RAX
+from asmdnn.proof.register_parts import gp, vector
 from asmdnn.proof.values import NUMBER, AbstractValue, Base, Entry, number
 from asmdnn.proof.walk import WalkState
 from asmdnn.records import dataclass
@@ -97,16 +99,25 @@ def _footprint(prototype: Prototype, extents: Reaches, sizes: list[int]) -> Foot
 
 def _entry(prototype: Prototype, known: Mapping[str, int]) -> Entry:
     """Pointers as symbols by the number of their argument, integers as far as they are known."""
-    registers, stack = [], []
+    registers, stack, vectors = [], [], []
     for i, argument in enumerate(prototype.arguments):
         value = AbstractValue(Base("argument", i), 0) if argument.type.is_pointer else NUMBER
         if argument.name in known:
             value = number(known[argument.name])
         if argument.on_stack:
             stack.append(value)
-        elif not argument.type.is_float:
+        elif argument.type.is_float:
+            vectors.append(argument.place)
+        else:
             registers.append((INTEGER_REGISTERS[argument.place], value))
-    return Entry(tuple(registers), tuple(stack))
+    return Entry(tuple(registers), tuple(stack), tuple(vectors), _result(prototype.result))
+
+
+def _result(ctype: CType) -> int:
+    """Where it must be at RET."""
+    if ctype.is_void:
+        return 0
+    return vector(0) if ctype.is_float else gp(RAX, ctype.size_bytes)
 
 
 def _prove_case(kernel: Kernel) -> int:
@@ -114,13 +125,16 @@ def _prove_case(kernel: Kernel) -> int:
     listing.check(kernel)
     features.check(kernel)
     control_flow.check(kernel)
-    machine, footprint = BoundedNumbers(kernel), kernel.contract.footprint
+    machine, footprint, restoring = BoundedNumbers(kernel), kernel.contract.footprint, set[int]()
     for step, state in states(machine):
         if not step.fact.inert:
             saved_registers.check(machine, step, state)
             cpu_state.check(machine, step, state)
             if footprint is None:
                 provenance.check(machine, step, state)
+            if assignment.restores(machine, step, state):
+                restoring.add(step.offset)
+    assignment.check(kernel, restoring)
     if footprint is None:
         return 0
     judge = _Judge(kernel, footprint)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from asmdnn.errors import Unimplemented
 from asmdnn.proof.facts import NO_REGISTER, Access, DecodedOperand, Fact, TileRows
+from asmdnn.proof.register_parts import use_of
 
 DIRECTION_FLAG: Final = 0x40  # iced-x86's RflagsBits.DF
 
@@ -127,6 +128,7 @@ def _fact_of(data: bytes) -> Fact:
         inert=not (gp_written or masks_written or accesses or flags or of_tiles) and _flow(ins) == "next",
         is_string=bool(ins.is_string_instruction),
         is_special=mnemonic in ("vzeroupper", "vzeroall", "tilerelease", "cld", "std", "sfence", "mfence"),
+        use=use_of(iced, ins, info, mnemonic),
     )
 
 

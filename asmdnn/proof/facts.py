@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from asmdnn.proof.register_parts import RegisterUse
 from asmdnn.records import dataclass
 
 RSP: Final = 4
@@ -57,6 +58,7 @@ class Fact:
 
     flow: next, jump, branch, call, return, indirect or trap.  target: of a direct jump, from the instruction's start.
     gp_written: full registers that it changes in any way.  reads_gp: those it reads as values, not as addresses.
+    use: of registers of every kind, in parts; addresses and flags are among what it reads.
     """
 
     length: int
@@ -77,6 +79,7 @@ class Fact:
     inert: bool  # changes no integer register, mask or flag, and touches no memory
     is_string: bool  # MOVS, STOS, ...: touches as much as rcx says
     is_special: bool  # changes what the ABI guards, but no register that the decoder tells of
+    use: RegisterUse
 
     @property
     def calls_kernel(self) -> bool:

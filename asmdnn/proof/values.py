@@ -42,10 +42,15 @@ ANY_POINTER: Final = -1  # the number of a pointer from an unknown word of the f
 
 
 class Entry(NamedTuple):
-    """What a function of C finds: registers by number, and words of the stack after the return address."""
+    """What a function of C finds: registers by number, and words of the stack after the return address.
+
+    vectors: numbers of those that hold an argument.  result: the parts of registers in which it returns one.
+    """
 
     registers: tuple[tuple[int, AbstractValue], ...]
     stack: tuple[AbstractValue, ...]
+    vectors: tuple[int, ...] = ()
+    result: int = 0
 
 
 def rounded_down(place: AbstractValue, mask: AbstractValue) -> AbstractValue | None:
