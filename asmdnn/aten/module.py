@@ -41,8 +41,9 @@ class TorchNetwork:
     def __repr__(self) -> str:
         return f"<TorchNetwork {self.network!r}>"
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, /, *tensors: Any, **named: Any) -> Any:
         """The module's results, as it nests them.  Raises InvalidArguments for tensors of other shapes or types."""
+        check_in_a_row(named)
         return self._traced.rebuild(self.run(tensors))
 
     def run(self, tensors: Sequence[Any]) -> list[Any]:
@@ -66,6 +67,12 @@ class TorchNetwork:
         """
         torch_or_refusal()
         self._network, _ = self._traced.network(self._traced.copied(state), self._options, holds=True)
+
+
+def check_in_a_row(named: Mapping[str, Any]) -> None:
+    """Raise InvalidArguments for tensors with names, which a traced module has not."""
+    if named:
+        raise InvalidArguments(f"the network takes tensors in a row, not by name ({', '.join(named)}): leave out names")
 
 
 def tensors_of(outputs: Sequence[Any], found: Mapping[str, Any]) -> list[Any]:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from asmdnn.aten.module import TorchNetwork, torch_or_refusal
+from asmdnn.aten.module import TorchNetwork, check_in_a_row, torch_or_refusal
 from asmdnn.aten.options import CompileOptions
 from asmdnn.aten.traced_module import State, TracedModule, traced
 from asmdnn.errors import InvalidArguments, shown
@@ -48,8 +48,9 @@ class OpenTorchNetwork(TorchNetwork):
         with self._lock:
             return self._found[next(reversed(self._graphs))].network
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, /, *tensors: Any, **named: Any) -> Any:
         """The module's results, as it nests them.  Raises as `from_torch`."""
+        check_in_a_row(named)
         return self.at(tensors)(*tensors)
 
     def run(self, tensors: Sequence[Any]) -> list[Any]:

@@ -6,19 +6,41 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, resembling, shown
+from asmdnn.errors import InvalidArguments, counted, resembling, shown
 from asmdnn.network.arrays import Array
 from asmdnn.network.passing import is_read, made_type
 
+_BY_NAME = "pass each by its name"
 
-def check_feeds(feeds: Any, inputs: Set[str]) -> None:
-    """Raise InvalidArguments unless it maps the names of the inputs, all of them and no others."""
+
+def check_feeds(feeds: Any, inputs: Set[str], what: str = "feeds must be arrays for") -> None:
+    """Raise InvalidArguments unless it maps the names of the inputs, all of them and no others.  what: begins it."""
     if type(feeds) is dict and feeds.keys() == inputs:
         return
     if not isinstance(feeds, Mapping):
-        raise InvalidArguments(f"feeds must be arrays for {', '.join(inputs)}, not {shown(feeds)}")
+        raise InvalidArguments(f"{what} {', '.join(inputs)}, not {shown(feeds)}")
     if {*feeds} != {*inputs}:
-        raise InvalidArguments(f"feeds must be arrays for {names_and_others(feeds, inputs)}")
+        raise InvalidArguments(f"{what} {names_and_others(feeds, inputs)}")
+
+
+def feeds_of_call(arrays: tuple[Any, ...], named: dict[str, Any], inputs: Collection[str]) -> dict[str, Any]:
+    """Of a call `net(x)` of a network with one input, or `net(image=x, size=n)`.  Raises InvalidArguments."""
+    if len(arrays) == 1 == len(inputs) and not named:
+        return dict.fromkeys(inputs, arrays[0])
+    if arrays:
+        also = f" and {names_and_others(named, inputs)}" if named else ""
+        given = f"{counted(len(arrays), 'array')} without a name{also}"
+        raise InvalidArguments(f"the network takes arrays for {', '.join(inputs)}, not {given}: {_BY_NAME}")
+    if named.keys() != {*inputs}:
+        raise InvalidArguments(f"the network takes arrays for {names_and_others(named, inputs)}")
+    return named
+
+
+def check_named(what: str, arrays: tuple[Any, ...], names: Iterable[str]) -> None:
+    """Raise InvalidArguments for arrays without names, where all have one."""
+    if arrays:
+        given = f"{counted(len(arrays), 'array')} without a name"
+        raise InvalidArguments(f"{what} takes arrays for {', '.join(names)}, not {given}: {_BY_NAME}")
 
 
 def checked_feeds(feeds: Any, inputs: Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]) -> dict[str, Array]:

@@ -12,7 +12,14 @@ from asmdnn.network.arrays import Array
 from asmdnn.network.calls.plain_call import PlainCall, plain_call_of
 from asmdnn.network.calls.running import NativePart, Runnable
 from asmdnn.network.cuts import check_no_cuts
-from asmdnn.network.inputs import check_apart, check_bound, checked_feeds, names_and_others
+from asmdnn.network.inputs import (
+    check_apart,
+    check_bound,
+    check_named,
+    checked_feeds,
+    feeds_of_call,
+    names_and_others,
+)
 from asmdnn.network.keeping import with_states
 from asmdnn.network.states import StateArrays
 from asmdnn.network.views import PlanViews
@@ -97,15 +104,18 @@ class Network(PlanViews):
         self._plain = self._plain or plain_call_of(self._runnable)
         return found
 
-    def __call__(self, x: Any) -> Array:
-        """The output of a network that has a single one, for its single input.  Raises InvalidArguments."""
-        if len(self.inputs) != 1 or len(self.outputs) != 1:
-            names = f"{', '.join(self.inputs)} to {', '.join(self.outputs)}"
-            raise InvalidArguments(f"the network goes from {names}, not from one input to one output: use run()")
-        return next(iter(self.run({next(iter(self.inputs)): x}).values()))
+    def __call__(self, /, *arrays: Any, **named: Any) -> Array:
+        """The output of a network that has a single one: `net(x)` for its single input, or inputs by name.
+
+        Raises as `run`, and InvalidArguments for a network of several outputs.
+        """
+        feeds = feeds_of_call(arrays, named, self.inputs)
+        if len(self.outputs) != 1:
+            raise InvalidArguments(f"the network has the outputs {', '.join(self.outputs)}, not one: use run()")
+        return next(iter(self.run(feeds).values()))
 
     @within_memory
-    def bind(self, **arrays: Array) -> Callable[[], None]:
+    def bind(self, /, *unnamed: Any, **arrays: Array) -> Callable[[], None]:
         """A call on fixed arrays, dense ones, one for each input and output: `run = net.bind(x=x, y=y)`, `run()`.
 
         Outputs share no memory with other arrays.  For networks that are native throughout.  Bind once per thread that
@@ -120,6 +130,7 @@ class Network(PlanViews):
             name = next(iter(part.ends.checked))
             raise InvalidArguments(f"indices {name} are made by the network and looked at after a run: use run()")
         wanted = {**self.inputs, **self.outputs}
+        check_named("bind()", unnamed, wanted)
         if arrays.keys() != wanted.keys():
             raise InvalidArguments(f"arrays must be {names_and_others(arrays, wanted)}")
         for name, (shape, dtype) in wanted.items():

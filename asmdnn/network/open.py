@@ -16,7 +16,7 @@ from asmdnn.network.arrays import Array
 from asmdnn.network.dims import AnyDim, OpenDims, Shapes
 from asmdnn.network.graph import LARGEST_DIM, Model
 from asmdnn.network.held import HeldNetwork, Key
-from asmdnn.network.inputs import check_feeds
+from asmdnn.network.inputs import check_feeds, check_named, feeds_of_call, names_and_others
 from asmdnn.network.network import FORMATS, Network, Origin
 from asmdnn.network.packs.kept_shapes import KeptShapes
 from asmdnn.network.packs.kept_stages import MakeStages
@@ -168,14 +168,17 @@ class OpenNetwork(Network):
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         return self._for(feeds).run(feeds)
 
-    def __call__(self, x: Any) -> Array:
-        name, *others = self._dims.declared
-        if others:
-            raise InvalidArguments(f"the network has the inputs {', '.join(self._dims.declared)}: use run()")
-        return self._for({name: x})(x)
+    def __call__(self, /, *arrays: Any, **named: Any) -> Array:
+        feeds = feeds_of_call(arrays, named, self._dims.declared)
+        return self._for(feeds)(**feeds)
 
-    def bind(self, **arrays: Array) -> Callable[[], None]:
-        return self._for({name: array for name, array in arrays.items() if name in self._dims.declared}).bind(**arrays)
+    def bind(self, /, *unnamed: Any, **arrays: Array) -> Callable[[], None]:
+        inputs = self._dims.declared
+        check_named("bind()", unnamed, [*inputs, "all outputs"])
+        feeds = {name: array for name, array in arrays.items() if name in inputs}
+        if len(feeds) < len(inputs):
+            raise InvalidArguments(f"arrays must be for all outputs, and for {names_and_others(arrays, inputs)}")
+        return self._for(feeds).bind(**arrays)
 
     def check(self, shape: Mapping[str, Any] | None = None) -> None:
         """As Network.check, of a shape, as `at` takes it; default the last one."""

@@ -13,7 +13,7 @@ from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.calls.in_place import PlacedNetworks
-from asmdnn.network.inputs import as_input
+from asmdnn.network.inputs import as_input, check_feeds, check_named
 from asmdnn.network.training.counts import CALLS, START, Counts, counts_from, names_of_counts
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.parameters import Parameters
@@ -87,8 +87,9 @@ class TrainingStep:
             raise InvalidArguments("the step keeps no averages: make it with graph.train(..., ema=0.999)")
         return Parameters(self._states, [*self._recipe.settings], AVERAGE)
 
-    def __call__(self, **feeds: Any) -> float:
+    def __call__(self, /, *unnamed: Any, **feeds: Any) -> float:
         """Take a step; the loss, from before it.  Raises as `run`."""
+        check_named("a step", unnamed, self.inputs)
         return float(self.run(feeds)["loss"].item())
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
@@ -103,7 +104,7 @@ class TrainingStep:
         return {"loss": results.pop(LOSS), **results}
 
     @within_memory
-    def bind(self, **arrays: Array) -> Callable[[], float]:
+    def bind(self, /, *unnamed: Any, **arrays: Array) -> Callable[[], float]:
         """Steps on fixed arrays, dense ones, for each input and each of `outputs`: `take = step.bind(x=x, t=t)`.
 
         `take()` is a step on what the arrays hold then: it writes the outputs, and returns the loss.  It raises as
@@ -112,16 +113,18 @@ class TrainingStep:
         with importing():
             from asmdnn.network.training.bound import bound_call
 
+        check_named("bind()", unnamed, [*self.inputs, "all outputs"])
         net = self._nets.main
         run = bound_call(net, self._placed.of(net), self.inputs, arrays)
         return lambda: float(self._taken(run)[LOSS].item())
 
-    def gradients(self, **feeds: Any) -> dict[str, Array]:
+    def gradients(self, /, *unnamed: Any, **feeds: Any) -> dict[str, Array]:
         """The first half of a step: "loss", and the gradient by each trained parameter, by its name.
 
         Running statistics move, parameters do not.  For steps that several processes take together: `apply` takes their
         mean.  Raises as `run`.
         """
+        check_named("a step", unnamed, self.inputs)
         given = self._checked(feeds)
         with self._states, uninterrupted():
             results = self._placed.run(self._nets.forward, {**given, **self._seeds()})
@@ -135,10 +138,8 @@ class TrainingStep:
         Raises InvalidArguments for gradients that are missing, unknown or do not fit, and as `run`.
         """
         trained = self._recipe.settings
-        names = {*gradients} - {"loss"} if isinstance(gradients, Mapping) else None
-        if names != trained.keys():
-            given = shown(gradients) if names is None else ", ".join(map(str, names)) or "none"
-            raise InvalidArguments(f"apply takes gradients by {', '.join(trained)}, not {given}")
+        given = {x: gradients[x] for x in gradients if x != "loss"} if isinstance(gradients, Mapping) else gradients
+        check_feeds(given, trained.keys(), "apply takes gradients by")
         dims = self._recipe.graph.parameters
         found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
         with self._states, uninterrupted():
@@ -268,11 +269,8 @@ class TrainingStep:
         return {name: given[name] for name in net.inputs}
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
-        wanted = self.inputs
-        if not isinstance(feeds, Mapping) or feeds.keys() != wanted.keys():
-            given = ", ".join(map(str, feeds)) if isinstance(feeds, Mapping) else shown(feeds)
-            raise InvalidArguments(f"a step takes arrays for {', '.join(wanted)}, not {given or 'none'}")
-        return {name: as_input(name, feeds[name], *dims_and_type) for name, dims_and_type in wanted.items()}
+        check_feeds(feeds, self.inputs.keys(), "a step takes arrays for")
+        return {name: as_input(name, feeds[name], *dims_and_type) for name, dims_and_type in self.inputs.items()}
 
     def _seeds(self) -> dict[str, Array]:
         """What dropout draws by: other numbers for each call and each place."""
