@@ -48,6 +48,7 @@ class Graph(LearnsParameters):
         self._nodes: list[Node] = []
         self._states: dict[str, NetworkState] = {}
         self._parameters: dict[str, tuple[int, ...]] = {}
+        self._written: dict[str, str] = {}  # for refusals of gradients (gradients/asked.py)
         self._ends: tuple[str, ...] = ()
         self._known: dict[str, Value] = {}  # of values whose dims were asked for
 
@@ -211,7 +212,7 @@ class Graph(LearnsParameters):
 
     def _copy(self) -> "Graph":
         copy = Graph(self.name, self.seed)
-        for name in ("_inputs", "_constants", "_states", "_parameters"):
+        for name in ("_inputs", "_constants", "_states", "_parameters", "_written"):
             setattr(copy, name, dict(getattr(self, name)))
         copy._nodes, copy._ends = list(self._nodes), self._ends
         return copy

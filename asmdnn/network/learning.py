@@ -27,6 +27,7 @@ class LearnsParameters:
     _nodes: list[Node]
     _states: dict[str, NetworkState]
     _parameters: dict[str, tuple[int, ...]]
+    _written: dict[str, str]
     _ends: tuple[str, ...]
 
     if TYPE_CHECKING:
@@ -92,13 +93,15 @@ class LearnsParameters:
         Unimplemented for operators between them that have no rule (docs/gradients.md).
         """
         with importing():
+            from asmdnn.network.gradients.backwards import Origin
             from asmdnn.network.gradients.of_graph import gradient_nodes, symbols_of
 
         values = symbols_of(wrt)
         self._check_own({"loss": loss})
         self._check_own({f"wrt[{i}]": symbol for i, symbol in enumerate(values)})
         body = Body(self.name, self._inputs, (), tuple(self._nodes), self._constants)
-        names, made, constants = gradient_nodes(body, loss.name, [symbol.name for symbol in values])
+        origin = Origin(self._written, self.parameters)
+        names, made, constants = gradient_nodes(body, loss.name, [symbol.name for symbol in values], origin)
         self._nodes += made
         self._constants |= constants
         return tuple(Symbol(self, name) for name in names)

@@ -251,7 +251,7 @@ def test_norms_of_zeros() -> None:
 def test_large_determinants() -> None:
     graph = dnn.Graph("large")
     x = graph.input("x", (33, 33))
-    with pytest.raises(dnn.Unimplemented, match=r"Det '.*' is of 33x33: its gradient takes all minors"):
+    with pytest.raises(dnn.Unimplemented, match=r"^Det '.*' has no gradient: of 33x33 it takes all minors"):
         graph.gradients(graph.apply("Det", x), [x])
 
 
@@ -357,7 +357,7 @@ def test_scatters_that_choose_have_no_gradient() -> None:
     graph = dnn.Graph("largest")
     x = graph.input("x", (5, 3))
     y = graph.apply("ScatterND", x, TWICE, random(4, 3), reduction="max")
-    with pytest.raises(dnn.Unimplemented, match="has no gradient by its operand"):
+    with pytest.raises(dnn.Unimplemented, match=r"reduction 'max' has none.*: leave 'x' out of wrt"):
         graph.gradients(graph.apply("ReduceSum", y, keepdims=0), [x])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.definitions.recurrent.sequences import USUAL_FUNCTIONS
-from asmdnn.errors import Unimplemented, shown
+from asmdnn.errors import shown
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import ints
@@ -43,7 +43,7 @@ def trained(w: Decomposer, node: Node, *inputs: str) -> Names:
     if not reason and lengths != NOTHING and w.data(lengths) is None:
         reason = f"its sequence_lens {shown(lengths)} is no constant"
     if reason:
-        raise Unimplemented(f"{node} has no gradient: {reason}")
+        raise w.no_gradient(reason)
     cell, first = cell_of(node), bool(node.get("layout", 0))
     if first:
         x = w.turned(x, 1, 0, 2)

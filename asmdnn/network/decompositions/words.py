@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, counted
+from asmdnn.errors import InvalidArguments, Unimplemented, counted
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Shape, Value
 from asmdnn.network.passing import is_half
@@ -54,6 +54,10 @@ class Decomposer:
         outputs = tuple(self.name(op) for _ in range(count))
         self.folding.node(Node(op, tuple(inputs), outputs, attributes, name="", domain=domain, opset=OPSET))
         return tuple(map(self.folding.known, outputs))
+
+    def no_gradient(self, reason: str) -> Unimplemented:
+        """The error to raise for a node that a training step has gradients go through."""
+        return Unimplemented(f"{self.node} has no gradient: {reason}: freeze what it depends on, groups={{name: None}}")
 
     def value(self, name: str) -> Value:
         return self.folding.values[name]

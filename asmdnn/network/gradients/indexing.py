@@ -61,13 +61,15 @@ def topk(w: GradientWords, node: Node, given: Gradients) -> Gradients:
 
 
 def scatter_rows(w: GradientWords, node: Node, given: Gradients) -> Gradients:
-    """Of updates that are added, and of those that take a row's place: of several the last one, which x then lacks."""
+    """Of updates that are added, and of those that take a row's place: of several the last one, which x then lacks.
+
+    Raises Unimplemented for other reductions."""
     d, (_, places, _), reduction = given_of(given), node.inputs, node.get("reduction")
     read = w("Gather", d, places, axis=0)
     if reduction == "add":
         return d, None, read
     if reduction != "none":
-        return None, None, None
+        raise w.asked.refused(f"reduction {reduction!r} has none, 'none' and 'add' have one")
     (rows, size), count = w.shape(d), w.shape(places)[0]
     zeros, number = w.expanded(w.constant(np.zeros((1, 1))), count, size), w.constant(np.arange(count)[:, None])
     (bare,) = w.own("ScatterRows", d, places, zeros, reduction="none")

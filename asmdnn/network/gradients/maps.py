@@ -17,7 +17,7 @@ def mapped(w: GradientWords, node: Node, given: Gradients) -> Gradients:
             if one is not None:
                 trace(one[0], tuple(map(str, one[1])))
     except (InvalidArguments, Unimplemented) as error:
-        raise Unimplemented(f"{node} has no gradient: {error}") from None
+        raise w.asked.refused(str(error)) from None
     parts = list[str]()
     for x, one in zip(node.inputs, found, strict=True):
         if one is None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.memory.sequences import items
-from asmdnn.network.gradients.backwards import differentiated
+from asmdnn.network.gradients.backwards import Origin, differentiated
 from asmdnn.network.gradients.words import KnownGraph
 from asmdnn.network.graph import Array, Body, Node
 from asmdnn.network.static import needed
@@ -19,7 +19,9 @@ def symbols_of(wrt: Any) -> list[Any]:
         return [wrt]
 
 
-def gradient_nodes(body: Body, loss: str, wrt: Sequence[str]) -> tuple[list[str], list[Node], dict[str, Array]]:
+def gradient_nodes(
+    body: Body, loss: str, wrt: Sequence[str], origin: Origin
+) -> tuple[list[str], list[Node], dict[str, Array]]:
     """The gradients' names, and the nodes and constants that make them of the body's.
 
     Raises InvalidArguments, Unimplemented, as `Graph.gradients` says.
@@ -28,4 +30,4 @@ def gradient_nodes(body: Body, loss: str, wrt: Sequence[str]) -> tuple[list[str]
     made, constants = list[Node](), dict[str, Array]()
     known = KnownGraph(replace(body, nodes=nodes), made.append, constants.__setitem__)
     first = sum(len(node.outputs) for node in body.nodes) + len(body.constants)  # after all numbers that names have
-    return list(differentiated(known, nodes, loss, list(wrt), first)), made, constants
+    return list(differentiated(known, nodes, loss, list(wrt), first, origin)), made, constants

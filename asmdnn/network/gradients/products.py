@@ -4,7 +4,6 @@ from math import prod
 
 import numpy as np
 
-from asmdnn.errors import Unimplemented
 from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import NOTHING, Node
@@ -62,7 +61,7 @@ def determinant(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     dims = w.shape(x)
     n = dims[-1]
     if n > MOST_MINORS:
-        raise Unimplemented(f"{node} is of {n}x{n}: its gradient takes all minors, which are for up to {MOST_MINORS}")
+        raise w.asked.refused(f"of {n}x{n} it takes all minors, which are for up to {MOST_MINORS}x{MOST_MINORS}")
     if n <= 1:
         return (w.reshaped(d, *dims) if n else w.constant(np.zeros(dims)),)
     rest = w.constant([[j for j in range(n) if j != i] for i in range(n)], np.int64)

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from asmdnn.errors import Unimplemented
 from asmdnn.network.gradients.table import Gradients, Rule
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import NOTHING, Node
@@ -13,7 +12,7 @@ from asmdnn.network.operators.trained_recurrent import ARGUMENTS, PARTS
 def recurrent(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     """By all operands that are there.  A workspace is not differentiated."""
     if node.get("alpha", 0.0) < 0:
-        raise Unimplemented(f"{node} has no gradient: a slope below 0 hides which side of 0 a result comes from")
+        raise w.asked.refused("a slope below 0 hides which side of 0 a result comes from")
     cell = node.get("cell")
     after = list(given[: len(given) - (PARTS[cell] > 0)])
     d, dh, dc = (*after, None, None)[:3]

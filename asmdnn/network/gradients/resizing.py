@@ -6,7 +6,6 @@ from math import prod
 import numpy as np
 
 from asmdnn.definitions.resampling import along
-from asmdnn.errors import Unimplemented
 from asmdnn.network.gradients.table import Gradients, Rule, given_of
 from asmdnn.network.gradients.words import GradientWords
 from asmdnn.network.graph import Node
@@ -25,7 +24,7 @@ from asmdnn.network.operators.resizing import (
 def resize(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     """Places say nothing of the loss.  Axis by axis from the last one on."""
     if coordinates_of(node) == CROP:
-        raise Unimplemented(f"{node}: {CROP} has no gradient here")
+        raise w.asked.refused(f"{CROP} has none")
     d, dims = given_of(given), w.shape(node.inputs[0])
     data = [w.data_of(node, i) for i in range(1, len(node.inputs))]
     outputs, factors = resized(node, dims, *resize_inputs(node, tuple(data)))

@@ -15,7 +15,8 @@ def channel_norm(w: GradientWords, node: Node, given: Gradients) -> Gradients:
     Raises InvalidArguments for channels of one value, which is its own mean."""
     d, dims = given[0], w.shape(node.inputs[0])
     if prod(dims) == dims[1]:
-        raise InvalidArguments(f"{node} normalises channels of one value each, of dims {dims}: give it a larger batch")
+        said = f"{w.asked.text} normalises channels of one value each, of dims {dims}"
+        raise InvalidArguments(f"{said}: give it a larger batch")
     if d is None or any(one is not None for one in given[1:]):
         return [None] * len(node.inputs)
     operands = (node.inputs[0], d, node.inputs[1], *node.outputs[1:])

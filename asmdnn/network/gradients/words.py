@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.errors import Unimplemented
 from asmdnn.network.declaring import shape_of
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.folding.folding import Folding
 from asmdnn.network.folding.prepared import prepared
+from asmdnn.network.gradients.asked import AskedNode
 from asmdnn.network.graph import NOTHING, Array, Body, Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.own import OWN
@@ -74,11 +76,15 @@ class KnownValues(dict[str, Value]):
 
 
 class GradientWords(Decomposer):
-    """Words of the rule of one node; `number`s names in all rules of a graph."""
+    """Words of the rule of one node; `number`s names in all rules of a graph.  asked: the node in refusals, which the
+    user has written."""
 
-    def __init__(self, known: KnownGraph, node: Node, numbers: "count[int]") -> None:
+    def __init__(self, known: KnownGraph, node: Node, numbers: "count[int]", asked: AskedNode) -> None:
         super().__init__(known, node)
-        self.numbers = numbers
+        self.numbers, self.asked = numbers, asked
+
+    def no_gradient(self, reason: str) -> Unimplemented:
+        return self.asked.refused(reason)
 
     def name(self, what: str) -> str:
         return f"gradient of {self.prefix}/{what} {next(self.numbers)}"

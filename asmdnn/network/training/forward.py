@@ -8,6 +8,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.network.decompositions.words import Decomposer
+from asmdnn.network.gradients.asked import as_written, results_of
 from asmdnn.network.gradients.composed import decomposed_results, has_rule, is_training
 from asmdnn.network.gradients.words import KnownGraph
 from asmdnn.network.graph import NOTHING, Body, Node
@@ -50,13 +51,16 @@ def make_trainable(graph: Any, wrt: Iterable[str]) -> list[str]:
     made, depends = list[Node](), set(wrt)
     body = Body(graph.name, graph._inputs, (), (), graph._constants)
     known = KnownGraph(body, made.append, graph._constants.__setitem__)
-    for node in nodes:
+    for node, own in zip(nodes, graph._nodes, strict=True):
+        start = len(made)
         in_place = is_training(node) or not (has_rule(known, node) or depends.isdisjoint(node.inputs))
         found = decomposed_results(known, Decomposer(known, node), node) if in_place else None
         if found is None:
             known.node(node)
         for name, result in (found or {}).items():
             known.node(Node("Identity", (result,), (name,), attributes={}, opset=node.opset))
+        if found is not None or node is not own:
+            graph._written.update(results_of(made[start:], as_written(own, graph._written)))
         if depends.intersection(node.inputs):
             depends.update(node.outputs)
     graph._nodes = made
