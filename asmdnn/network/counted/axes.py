@@ -7,6 +7,8 @@ data decide, as it has without a bound: the model is cut there, or the node is r
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
+import numpy as np
+
 from asmdnn.errors import shown
 from asmdnn.network.counted.bounds import is_bounded, without_bound
 from asmdnn.network.counted.choosing import Chooser, Chosen, CountedChoice
@@ -23,20 +25,23 @@ from asmdnn.network.counted.dims import (
     seen,
     written,
 )
+from asmdnn.network.counted.numbers import PlaceNumbers, chooses_along
+from asmdnn.network.counted.numbers import moved as moved_numbers
 from asmdnn.network.counted.operators import WRITERS, chooses_by
+from asmdnn.network.counted.putting import counted_by, scattered
 from asmdnn.network.counted.reading import CountedReading
 from asmdnn.network.counted.rules import INDICES, KEEP_ZEROS, RULES
 from asmdnn.network.cuts import CountOf
 from asmdnn.network.decompositions.words import Sentences
 from asmdnn.network.graph import NOTHING, Body, Node, captured
-from asmdnn.network.operators.definition import normal
 from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.splitting import DecidedByData
 from asmdnn.records import replace
 
 Found = TypeVar("Found")
 SMALLEST = {"Min", "ReduceMin"}
-BY_DIMS = MOVES_DIMS | SMALLEST | {"Shape", "Expand", "ConstantOfShape", "Range", "TopK"}
+BY_DIMS = MOVES_DIMS | SMALLEST | {"Shape", "Expand", "ConstantOfShape", "Range", "TopK", "ScatterND", "GatherND"}
+GATHERS = {"Gather", "GatherND"}
 
 
 class CountedAxis(NamedTuple):
@@ -60,14 +65,14 @@ def counted_axes(folding: CountedFolding, body: Body) -> "CountedAxes | None":
 
 class CountedAxes:
     """axes: by value, under the names that folding knows; choices: by the value that chooses; dims: integers of which
-    some are a count; places: those that number places of a choice, all of which count where they count themselves."""
+    some are a count; places: those of which some number places of a choice, which count where they count themselves."""
 
     def __init__(self, folding: CountedFolding) -> None:
         self.folding = folding
         self.axes: dict[str, CountedAxis] = {}
         self.choices: dict[str, CountedChoice] = {}
         self.dims: dict[str, CountedDims] = {}
-        self.places: dict[str, CountedChoice] = {}
+        self.places: dict[str, PlaceNumbers] = {}
 
     def node(self, node: Node) -> None:
         """Take a node of the model in.  Raises DecidedByData for one that mixes places."""
@@ -132,7 +137,12 @@ class CountedAxes:
     def takes_some(
         self, node: Node, chooser: Chooser, inputs: Mapping[int, CountedAxis], dims: Mapping[int, CountedDims]
     ) -> bool:
-        """Whether it is a node that leaves some of the places that count; then it is taken in."""
+        """Whether it is a node that leaves some of the places that count, or none; then it is taken in."""
+        if node.op == "ScatterND" and not dims:
+            put = scattered(chooser, node, counted_by(inputs))
+            if put is not None:
+                self.folding.node(put)
+            return put is not None
         if node.op == "TopK" and inputs.keys() == {0} and dims.keys() == {1}:
             known = best(chooser, node, *inputs[0][:2], dims[1])
             if known is not None:
@@ -143,10 +153,12 @@ class CountedAxes:
             if cut is not None:
                 self.take(node, inputs[0]._replace(choice=cut))
             return cut is not None
-        if node.op == "Gather" and inputs.keys() == {0, 1} and self.places.get(node.inputs[1]) == inputs[0].choice:
-            is_along = inputs[0].axis == normal(node.get("axis", 0), len(chooser.shape(node.inputs[0])))
+        numbers = self.places.get(node.inputs[1]) if inputs.keys() == {0, 1} and node.op in GATHERS else None
+        if numbers is not None and numbers.choice == inputs[0].choice:
+            is_along = chooses_along(node, len(chooser.shape(node.inputs[0])), inputs[0].axis, numbers)
+            before = inputs[0].axis if node.op == "Gather" else 0
             if is_along:
-                self.take(node, inputs[1]._replace(axis=inputs[0].axis + inputs[1].axis, is_zero=False))
+                self.take(node, inputs[1]._replace(axis=before + inputs[1].axis, is_zero=False))
             return is_along
         return False
 
@@ -161,7 +173,8 @@ class CountedAxes:
         """Take a TopK in, of some of the places that count; what it says of where they are may be gathered by."""
         self.take(node, CountedAxis(given.axis, choice, is_zero=False))
         if len(node.outputs) > 1 and node.outputs[1] != NOTHING and len(self.folding.values[node.inputs[0]].shape) == 1:
-            self.places[self.folding.known(node.outputs[1])] = given.choice
+            name = self.folding.known(node.outputs[1])
+            self.places[name] = PlaceNumbers(np.ones(self.folding.values[name].shape, bool), given.choice)
 
     def see(self, node: Node, chooser: Chooser, dims: CountedDims | None) -> Node | None:
         """Take a node in that makes dims; the node itself if data decide others."""
@@ -184,10 +197,26 @@ class CountedAxes:
             self.folding.rename(node.outputs[0], chooser.mean(node, choice))
             return
         self.folding.node(node)
+        self.number(node)
         is_zero = node.op in KEEP_ZEROS and all(one.is_zero for one in inputs.values())
         for name in node.outputs:
             if name != NOTHING and filled.axis is not None:
                 self.axes[self.folding.known(name)] = CountedAxis(filled.axis, choice, is_zero)
+
+    def note_places(self, name: str, column: int | None, inputs: Mapping[int, CountedAxis]) -> None:
+        """Of a result whose column numbers what is counted of the operands."""
+        if column is not None:
+            is_place = np.zeros(self.folding.values[name].shape, bool)
+            is_place[..., column] = True
+            self.places[name] = PlaceNumbers(is_place, next(iter(inputs.values())).choice)
+
+    def number(self, node: Node) -> None:
+        """Note which results number places, after a node that may have moved such numbers."""
+        given = {i: self.places[name] for i, name in enumerate(node.inputs) if name in self.places}
+        values = [self.folding.values[name] if name != NOTHING else None for name in node.inputs]
+        for name, numbers in zip(node.outputs, moved_numbers(node, values, given), strict=False):
+            if name != NOTHING:
+                self.places[self.folding.known(name)] = numbers
 
     def reading(self, node: Node, inputs: Mapping[int, CountedAxis]) -> CountedReading | None:
         """None where no rule may hold."""
@@ -202,7 +231,7 @@ class CountedAxes:
         if len({one.choice for one in inputs.values()}) < 2:
             chooser = Chooser(self.folding, node, self.choices)
             try:
-                found = WRITERS[node.op](chooser, node, {i: (one.axis, one.choice) for i, one in inputs.items()})
+                found = WRITERS[node.op](chooser, node, counted_by(inputs))
             except Exception as error:  # whatever operands that do not fit lead to
                 raise_own(error, node, [self.folding.values[name] for name in node.inputs])
         if found is None:
@@ -212,6 +241,7 @@ class CountedAxes:
                 self.folding.rename(name, result.name)
                 if result.axis is not None and found.choice is not None:
                     self.axes[result.name] = CountedAxis(result.axis, found.choice, result.is_zero)
+                    self.note_places(result.name, result.numbers, inputs)
 
     def counts(self, outputs: Mapping[str, str]) -> dict[str, str]:
         """What counts places of outputs, as further outputs.  outputs: values by name."""

@@ -33,11 +33,13 @@ class CountedChoice(NamedTuple):
 
 
 class ChosenResult(NamedTuple):
-    """A result of a node with a bound.  axis: that is counted; is_zero: whether zeros are behind what counts."""
+    """A result of a node with a bound.  axis: that is counted; is_zero: whether zeros are behind what counts; numbers:
+    the column that has numbers of counted operands' places."""
 
     name: str
     axis: int | None = None
     is_zero: bool = False
+    numbers: int | None = None
 
 
 class Chosen(NamedTuple):
@@ -124,9 +126,12 @@ class Chooser(Decomposer):
         value = self.value(x)
         places = np.arange(choice.most).reshape(-1, *[1] * (len(value.shape) - 1 - axis))
         counts = self("Less", self.integers(places), choice.total)
-        said = f"{x}, counted for {self.result}"  # a name that messages about indices may have
-        if said in self.folding.values:
-            return said
         op, inputs = ("And", (x, counts)) if value.dtype == np.bool_ else ("Where", (counts, x, self.like(x, number)))
-        self.folding.node(Node(op, inputs, (said,), {}, opset=OPSET))
+        return self.named(x, op, *inputs)
+
+    def named(self, x: str, op: str, *inputs: str) -> str:
+        """The result of a node that stands for a value, by a name that messages about indices may have."""
+        said = f"{x}, counted for {self.result}"
+        if said not in self.folding.values:
+            self.folding.node(Node(op, inputs, (said,), {}, opset=OPSET))
         return said
