@@ -207,3 +207,28 @@ def test_boxes_without_their_scores() -> None:
     data = model_of(nodes, inputs, [("kept", S64, None)], 18, **known)
     with pytest.raises(Unimplemented, match="NonMaxSuppression 'kept' mixes places of 'some' that count"):
         dnn.load_onnx(data, engine=engine(), bounds={"some": BOXES, "kept": 8})
+
+
+def test_a_detector() -> None:
+    """Candidates above a score, the best of them, one class without overlaps, and the first of what is kept."""
+    nodes = [
+        node("Greater", "scores low", "is_high"), node("NonZero", "is_high", "at"),
+        node("Squeeze", "at zero", "places"),
+        node("Gather", "boxes places", "candidates"), node("Gather", "scores places", "theirs"),
+        node("Shape", "theirs", "count"), node("Concat", "count six", "several", axis=0),
+        node("ReduceMin", "several", "k", keepdims=1), node("TopK", "theirs k", "best order", axis=0),
+        node("Gather", "candidates order", "sorted"), node("Unsqueeze", "sorted zero", "image"),
+        node("Unsqueeze", "best zero_one", "classes"),
+        node("NonMaxSuppression", "image classes most overlap", "kept"), node("Slice", "kept zero three zero", "first"),
+        node("Gather", "first two", "which", axis=1), node("Gather", "sorted which", "found"),
+        node("Gather", "best which", "score"),
+    ]  # fmt: skip
+    known: dict[str, Any] = {"low": np.float32(0.5), "zero": np.array([0]), "six": np.array([6]), "two": np.array(2)}
+    known |= {"zero_one": np.array([0, 1]), "most": np.array([5]), "overlap": np.float32(0.3), "three": np.array([3])}
+    inputs = [("boxes", F32, [BOXES, 4]), ("scores", F32, [BOXES])]
+    data = model_of(nodes, inputs, [("found", F32, None), ("score", F32, None), ("which", S64, None)], 18, **known)
+    several = []
+    for feed, most in zip(detections(), (0.4, 0.55, 0.7, 1, 2), strict=True):
+        several.append({"boxes": feed["boxes"][0], "scores": random(BOXES) % np.float32(most)})
+    net = within(data, {"at": BOXES, "kept": 5}, *several)
+    assert net.outputs["found"][0] == (dnn.Dim("kept", 0, 3), 4)

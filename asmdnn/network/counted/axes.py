@@ -165,6 +165,7 @@ class CountedAxes:
     def take(self, node: Node, found: CountedAxis) -> None:
         """Take a node in, all of whose results are counted so."""
         self.folding.node(node)
+        self.number(node)
         for name in node.outputs:
             if name != NOTHING:
                 self.axes[self.folding.known(name)] = found
