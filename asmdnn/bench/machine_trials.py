@@ -60,6 +60,7 @@ _GROUPS_OF_8: Final = "--conv --dir=FWD_I g32mb1ic256ih56oc256oh28kh3sh2ph1 g32m
 _HALF_VECTORS: Final = "--conv --dir=FWD_I mb1ic64ih56oc8oh56kh3ph1 mb1ic144ih56oc24oh56kh1 mb1ic240ih28oc40oh28kh1"
 _PRODUCTS: Final = "--matmul 256x3072:3072x768 1024x1024:1024x1024"
 _LARGE_DST: Final = "--matmul 384x64:64x3072 1000x192:192x1536 2000x16:16x2000 300x256:256x2048"
+_STREAMED: Final = "--matmul --wtag=any 512x1024:1024x4096 2048x256:256x1024 --dt=u8:s8:s32 512x1024:1024x4096"
 _LARGE_SRC: Final = "--matmul 3136x1280:1280x16 4096x576:576x32 4096x576:576x128 600x1000:1000x10"
 _PLAIN: Final = "--matmul --stag=ab --wtag=ab 16x1024:1024x1024 16x3072:3072x768 32x1024:1024x4096 64x1024:1024x1024"
 _PAGES_APART: Final = (
@@ -129,6 +130,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "products.along_rows_l2": _trial(_LARGE_DST),
         "products.far_dst_l2": _trial(_LARGE_DST),
         "products.dst_ahead_l2": _trial(_LARGE_DST),
+        "products.streaming_dst_bytes": _trial(_STREAMED),
         "products.far_src_l2": _trial(_LARGE_SRC),
         "products.block_least_rows": _trial(_PLAIN),
         "products.pack_tiles": _trial(_PLAIN),

@@ -86,6 +86,16 @@ def ends(isa: str) -> Iterator[MatmulTileSpec]:
         yield tile(isa, rows, columns, scaled=True, accumulate=True)
 
 
+def streaming(isa: str) -> Iterator[MatmulTileSpec]:
+    """Whole vectors past the caches, where dst begins with one; tails, scales, post-ops."""
+    lanes = LANES[isa]
+    apart: dict[str, Any] = {**panels(isa), "dst_row_bytes": 16 * lanes, "streams": True}
+    for chain in ((), (LEAKY, RELU)):
+        yield tile(isa, 3, 2 * lanes, 9, post_ops=chain, **apart)
+        yield tile(isa, 2, lanes + 3, bias=BIASES[0], post_ops=chain, **apart)
+    yield tile(isa, blocks_of(F32, isa)[2], 2 * lanes, scaled=True, **apart)
+
+
 def packing(isa: str) -> Iterator[MatmulTileSpec]:
     """Weights left in a panel; prefetches."""
     lanes = LANES[isa]
@@ -218,7 +228,16 @@ def counted(isa: str) -> Iterator[CountedTileSpec]:
 
 
 FAMILIES = {
-    **of_levels("matmul", tiles=tiles, ends=ends, packing=packing, items=items, vectors=vectors, dots=dots),
+    **of_levels(
+        "matmul",
+        tiles=tiles,
+        ends=ends,
+        streaming=streaming,
+        packing=packing,
+        items=items,
+        vectors=vectors,
+        dots=dots,
+    ),
     **of_levels("matmul", packs=packs, skinny=skinny, outers=outers, operands=operands),
     **of_levels("matmul", counted=counted),
 }

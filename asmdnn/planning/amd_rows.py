@@ -56,6 +56,10 @@ ZEN5: Final = Tuning(
         # bytes 1.02x, 0.99 to 1.05x.
         alias_rows=MAX_ROWS,
         panel_lines=10,
+        # Lines of dst would push src and weights out of the caches: 512 rows times 1024x1024 1.09x (bf16 1.04x, bytes
+        # 1.02x), times 1024x4096 1.08x (1.11, 1.16x), 20 others 0.99 to 1.04x; LSTM with gates of 6 to 100 MB 1.03 to
+        # 1.06x, 0.95x with 128 units.  Of 64 KiB it would be as fast, but what reads it slower: networks 0.95 to 1.0x.
+        streaming_dst_bytes=4 << 20,
         block_least_rows=128,  # 16 rows times 4096x4096 1.41x, times 1024x1024 1.14x, 20 of `matmul_plain` 1.05x
         along_rows_l2=0.125,  # not timed,
         dst_ahead_l2=1e9,  # nor is this

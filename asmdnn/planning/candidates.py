@@ -50,6 +50,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "products.along_rows_l2": (0.125, 2.0, 8.0),
         "products.far_dst_l2": (1.0, 3.5),
         "products.dst_ahead_l2": (1.0, 1.5, 1e9),
+        "products.streaming_dst_bytes": (4 * MB, 1 << 60),
         "products.far_src_l2": (1.0, 1e9),
         "products.block_least_rows": (9, 17, 33, 48, 65, 128),
         "products.pack_tiles": (ByDistance(16, 5, 3), ByDistance(16, 7, 7), ByDistance(16, 8, 8)),

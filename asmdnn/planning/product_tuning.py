@@ -67,6 +67,7 @@ class ProductTuning:
     far_dst_l2: float = 3.5
     along_rows_l2: float = 8.0
     dst_ahead_l2: float = 1.5  # and its lines are prefetched: 24 matrices 200x32x400 1.3x, 12 of 384x64x384 1.1x
+    streaming_dst_bytes: int = 1 << 60  # larger ones go past the caches, if tiles write whole lines
     far_src_l2: float = 1e9  # lines of a src of so many L2s are prefetched: not timed on a Zen 3,
     src_ahead_bytes: int = 128  # and so far ahead of their use
     stream_bytes: int = 1024  # panels that a single row of dst reads are prefetched so far ahead,

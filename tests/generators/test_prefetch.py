@@ -123,6 +123,17 @@ def test_streamed_tiles(spec: ConvTileSpec) -> None:
     assert len(streamed) == len(spec.src_pixel_bytes) * whole
 
 
+STREAMED_PRODUCTS = tuple(s for s in kernel_specs() if isinstance(s, MatmulTileSpec) and s.tile.streams)
+
+
+@by_name(STREAMED_PRODUCTS)
+def test_streamed_products(spec: MatmulTileSpec) -> None:
+    listing, tile = code_of(spec).listing, spec.tile
+    assert listing is not None
+    streamed = [line.text for line in listing if line.text.startswith("vmovntps")]
+    assert len(streamed) == tile.rows * (tile.columns // lanes_of(tile.isa))
+
+
 STREAMING = tuple(spec for spec in kernel_specs() if isinstance(spec, ElementwiseSpec) and spec.streaming)
 READ_AHEAD = re.compile(r"prefetcht0 .*\[(\w+)\+\w+\+(\d+)\]")
 

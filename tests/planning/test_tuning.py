@@ -10,6 +10,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.rows import RowsSpec
@@ -326,6 +327,25 @@ def test_tiles_that_stream(machine: str, isa: str, dtype: dnn.DataType, post_ops
     pd.plan.check()
     tiles = [spec for spec in pd.plan.specs if isinstance(spec, ConvTileSpec)]
     assert tiles and {spec.streams for spec in tiles} == {streams}
+
+
+@pytest.mark.parametrize(
+    ("machine", "m", "n", "attr", "streams"),
+    [
+        ("zen5", 1024, 1024, dnn.Attr(), True),
+        ("zen5", 1024, 1023, dnn.Attr(), False),
+        ("zen5", 512, 1024, dnn.Attr(), False),
+        ("zen5", 1024, 1024, dnn.Attr(post_ops=(dnn.Sum(),)), False),
+        ("zen4", 1024, 1024, dnn.Attr(), False),
+    ],
+)
+def test_products_that_stream(machine: str, m: int, n: int, attr: dnn.Attr, streams: bool) -> None:
+    """Those of a large dst whose rows are whole lines, and are not read."""
+    engine = dnn.Engine(isa="avx512_core", threads=1, machine=machine)
+    pd = dnn.primitive_desc(dnn.MatMul(desc((m, 256)), desc((256, n), "any"), desc((m, n))), attr, engine)
+    pd.plan.check()
+    tiles = [spec.tile for spec in pd.plan.specs if isinstance(spec, MatmulTileSpec)]
+    assert tiles and {tile.streams for tile in tiles} == {streams}
 
 
 def test_rows_that_are_too_long_to_come_ahead() -> None:

@@ -74,7 +74,7 @@ class CountedTileSpec(TileKernel):
 def is_countable(tile: MatmulTile) -> bool:
     """Whether the tile does nothing but sum, from 0, and one call computes it alone."""
     computes = tile.bias or tile.accumulate or tile.scaled or tile.post_ops or tile.operand_types
-    prefetches = tile.prefetch_step_bytes or tile.stream_bytes or tile.prefetches_dst
+    prefetches = tile.prefetch_step_bytes or tile.stream_bytes or tile.prefetches_dst or tile.streams
     copies = tile.packs or tile.near_row_bytes
     return not (computes or prefetches or copies) and tile.items == ONE_ITEM and tile.depth > 0
 

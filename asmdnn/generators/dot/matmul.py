@@ -269,7 +269,7 @@ class TileCode:
             if tile.beta:
                 self.beta = v.registers.take("beta")
                 v.broadcast(self.beta, mem(self.pointers[SCALE], f32.size_bytes, size=f32.size_bytes))
-        self.walk_dst(visit)
+        epilogue.emit(self.pointers[DST], tile.streams, lambda: self.walk_dst(visit))
         epilogue.release()
         if tile.beta:
             v.registers.free(self.beta)

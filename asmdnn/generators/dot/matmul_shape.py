@@ -92,6 +92,7 @@ class MatmulTile:
     stream_bytes: int = 0  # prefetch the weights themselves so far ahead of their use
     src_ahead_bytes: int = 0  # prefetch rows of src so far ahead of their use
     prefetches_dst: bool = False  # ask for its lines before the sums are there
+    streams: bool = False  # its whole vectors go past the caches if it begins with one; rows are whole vectors apart
     packs: bool = False
     near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none
     items: Items = ONE_ITEM

@@ -21,8 +21,8 @@ from asmdnn.records import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class DepthStep:
-    """What the calls of one range of k do.  skipped: steps of k before the start of its views; ranges that differ only
-    in this have equal records."""
+    """What the calls of one range of k do.  streams: dst goes past the caches.  skipped: steps of k before the start of
+    its views; ranges that differ only in this have equal records."""
 
     begin: int
     end: int
@@ -32,6 +32,7 @@ class DepthStep:
     scaled: bool
     beta: bool
     post_ops: tuple[PostOp, ...]
+    streams: bool = False
     skipped: int = field(default=0, compare=False)
 
     @property

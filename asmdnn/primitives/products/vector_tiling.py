@@ -4,6 +4,8 @@ from math import prod
 
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import MatmulTile
+from asmdnn.generators.functions.chain import operands_read
+from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.order import TileOrder
@@ -13,7 +15,7 @@ from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, 
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +87,25 @@ def vector_tiling(p: Product, target: Target, one_range: bool) -> VectorTiling:
     _, depth = ranges[0]
     weights_bytes, matrices = p.weights.element_bytes * depth * p.n, prod(p.batch)
     src_bytes, dst_bytes = (matrices * p.m * n for n in (p.src.element_bytes * p.k, p.dst.element_bytes * p.n))
-    steps = tuple(steps_of(p, ranges, target))
+    *steps, last = steps_of(p, ranges, target)
+    steps.append(replace(last, streams=streams_dst(p, last, target)))
     rereads = dst_bytes >= tuning.far_dst_l2 * l2_bytes and weights_bytes <= tuning.along_rows_l2 * l2_bytes
     return VectorTiling(
         target=target,
         block=block,
-        steps=tuple(step.from_views for step in steps) if len(steps) > tuning.many_ranges else steps,
+        steps=tuple(step.from_views if len(steps) > tuning.many_ranges else step for step in steps),
         along_rows=(rereads and depth == p.k) or tuning.weights_share * weights_bytes <= l2_bytes,
         src_ahead_bytes=tuning.src_ahead_bytes if src_bytes >= tuning.far_src_l2 * l2_bytes and p.m > 1 else 0,
         dst_ahead=dst_bytes >= tuning.dst_ahead_l2 * l2_bytes and p.m > 1,
     )
+
+
+def streams_dst(p: Product, last: DepthStep, target: Target) -> bool:
+    """Whether whole lines of dst, which nothing reads, would push out of the caches what is multiplied."""
+    is_line = p.dst.element_bytes * target.lanes == LINE_BYTES and p.dst.row_bytes % LINE_BYTES == 0 and p.dst.is_dense
+    reads = last.accumulate or last.beta or OLD_DST in operands_read(last.post_ops)
+    far = p.m > 1 and prod(p.batch) * p.m * p.n * p.dst.element_bytes >= target.products.streaming_dst_bytes
+    return far and is_line and not reads and all(step % LINE_BYTES == 0 for step in p.dst.batch_bytes)
 
 
 def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]:
