@@ -88,17 +88,21 @@ def git(*words: str) -> bytes:
 
 def collect(tree: Path, title: str) -> Kernels:
     """The kernels of a tree, generated in a process of its own.  Raises InvalidArguments."""
+    kernels: Kernels = run_in(tree, COLLECT, convolutions(), f"the kernels of {title} cannot be generated")
+    return kernels
+
+
+def run_in(tree: Path, script: Path, given: Any, failure: str) -> Any:
+    """What a script prints for what it is given, both JSON, with the package of a tree.  Raises InvalidArguments."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ASMDNN_")}
     done = subprocess.run(
-        [sys.executable, str(COLLECT)],
-        input=json.dumps(convolutions()), capture_output=True, text=True, cwd=tree,
-        env={**environment, "PYTHONPATH": str(tree)},
+        [sys.executable, str(script)], input=json.dumps(given), capture_output=True, text=True, cwd=tree,
+        env={**environment, "ASMDNN_TUNED": "0", "PYTHONPATH": str(tree)},
     )  # fmt: skip
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise InvalidArguments(f"the kernels of {title} cannot be generated: {last}")
-    kernels: Kernels = json.loads(done.stdout)
-    return kernels
+        raise InvalidArguments(f"{failure}: {last}")
+    return json.loads(done.stdout)
 
 
 def convolutions() -> list[dict[str, Any]]:
