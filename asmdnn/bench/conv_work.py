@@ -90,7 +90,7 @@ class ConvWork(WeightsWork):
         if not self.written:
             self._set_forward(settings)
         self.set_description(algorithm=self.algorithms[settings.alg])
-        if depthwise := depthwise_of(settings.post_ops):
+        if not self.written and (depthwise := depthwise_of(settings.post_ops)):
             self.flops += second_problem(p, depthwise[1]).flops
             dst = desc_of(dims_after(self.attr.post_ops, p.dst_dims), self.descs["dst"].dtype.name, settings.dtag)
             self.descs = {**self.descs, "dst": dst}

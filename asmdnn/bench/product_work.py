@@ -28,7 +28,7 @@ from asmdnn.bench.numbers import ALL_F32, INTEGERS, LARGEST_INTEGER, LARGEST_INT
 from asmdnn.bench.products import Filler
 from asmdnn.bench.quantization import Quantity
 from asmdnn.bench.tensor_work import Peer, TensorWork
-from asmdnn.bench.typed import narrowed
+from asmdnn.bench.typed import answer, narrowed
 from asmdnn.bench.typed_words import any_bias_type, older_types_of_tensors, typed, types_of_tensors
 from asmdnn.bench.values import NAMED, decoded, encoded, joined
 from asmdnn.bench.words import Option, option, tag
@@ -182,9 +182,12 @@ class ProductWork(TensorWork):
         return [bound * size for size in (first, *sizes[1:])]
 
     def _result(self, data: TensorData, name: str, values: Doubles, error: Doubles) -> Answer:
-        if name != "dst":
-            return Answer(*narrowed(values, error, self.descs[name].dtype), "numpy")
-        return self.judged(data, values, error, self.scales.divisor, self.typed.shifts.get("dst", 0))
+        if name == "dst":
+            return self.judged(data, values, error, self.scales.divisor, self.typed.shifts.get("dst", 0))
+        kind = self.descs[name].dtype
+        if name == self.results[0] and self.attr.post_ops:  # a gradient, which they get as dst does
+            return answer(self.attr, values, error, {**data.arrays, "dst": data.arrays[name]}, kind)
+        return Answer(*narrowed(values, error, kind), "numpy")
 
     def _bias(self, x: Arrays) -> Doubles | float:
         """Broadcast to dst, of which a vector is along dim 1; 0 without one."""

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import asmdnn as dnn
+from asmdnn.bench import chains
 from asmdnn.bench.attributes import rounded_to
 from asmdnn.bench.dims import desc_of
 from asmdnn.bench.numbers import TypedNumbers
@@ -80,7 +81,8 @@ class WeightsWork(ProductWork):
             typed = {name: types[role] for role, name in self.names.items()}
             factors = tuple(name for role, name in self.names.items() if role not in self.written)
             self.typed = TypedNumbers(typed, rounded=rounded_to(settings.fpmath), factors=factors)
-            self.attr = settings.attr(p.dst_dims)
+            self.attr = settings.attr(self.descs[self.results[0]].dims)
+            self.exactness = chains.exactness(self.attr)
             if self.may_be_thrice:
                 self.exactness = (False,)
 

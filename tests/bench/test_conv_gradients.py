@@ -44,6 +44,17 @@ def test_answers_of_weights_are_the_definition(driver: str, text: str) -> None:
     assert np.array_equal(answer.values, np.concatenate((reference.of_weights(p, src, diff_dst).ravel(), bias)))
 
 
+def test_post_ops_of_gradients(capsys: pytest.CaptureFixture[str]) -> None:
+    """As results have them; a depthwise convolution is one after a result only."""
+    words = ("--dir=BWD_D", "--attr-post-ops=relu,sum:0.5+tanh,add:f32:per_tensor", PROBLEMS[0])
+    code, records = run(capsys, "--conv", *words, "--deconv", *words)
+    assert code == 0
+    assert [record["status"] for record in records] == ["passed"] * 6
+    code, (refused,) = run(capsys, "--conv", "--dir=BWD_D", "--attr-post-ops=relu+dw:k3s1p1", PROBLEMS[0])
+    assert (code, refused["status"]) == (1, "unimplemented")
+    assert "a gradient has no depthwise post-op" in refused["reason"]
+
+
 def test_a_case_prints_what_repeats_it() -> None:
     words = "--conv --dir=BWD_D --stag=nhwc --alg=auto --mb=3 ic16ih9oc24kh3ph1"
     (case,) = read(words)

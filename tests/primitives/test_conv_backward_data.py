@@ -201,3 +201,11 @@ def test_scales_are_refused() -> None:
     desc, _, _ = gradient("mb1ic8ih4oc8kh3ph1")
     with pytest.raises(dnn.Unimplemented, match="a gradient has no scales or zero points"):
         dnn.primitive_desc(desc, dnn.Attr(scales={"weights": 0}))
+
+
+@pytest.mark.parametrize("text", ["mb1ic8ih4oc8kh3ph1", "mb1ic8ih4oc8kh1", "deconv:mb1ic8ih4oc8kh3ph1"])
+def test_a_depthwise_convolution_after_a_gradient_is_refused(text: str) -> None:
+    desc, _, _ = gradient(text)
+    weights = dnn.MemoryDesc((8, 1, 1, 3, 3), dnn.f32, "any")
+    with pytest.raises(dnn.Unimplemented, match="a gradient has no depthwise post-op"):
+        dnn.primitive_desc(desc, dnn.Attr([dnn.Depthwise(weights, padding_l=(1, 1), padding_r=(1, 1))]))

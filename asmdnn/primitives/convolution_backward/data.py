@@ -20,6 +20,7 @@ from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.convolution import kind as convolution
 from asmdnn.primitives.convolution.description import ConvolutionForward, DeconvolutionForward
+from asmdnn.primitives.convolution.pairs.pair import is_pair
 from asmdnn.primitives.convolution.reordered import between_reorders
 from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.convolution_backward.description import (
@@ -99,7 +100,9 @@ def by_planners(
 
 
 def reason_against(attr: Attr) -> str:
-    """Empty for post-ops, which diff_src gets as a result gets them, and for what changes nothing."""
+    """Empty for post-ops of elements, which diff_src gets as a result gets them, and for what changes nothing."""
+    if is_pair(attr):
+        return "a gradient has no depthwise post-op"
     return "a gradient has no scales or zero points" if attr.quantizes else ""
 
 
