@@ -31,7 +31,6 @@ class KernelRowsDesc(TransformedDesc):
 
     panel: int
     outputs: int
-    _storage: MemoryDesc
 
     def __init__(self, dims: tuple[int, ...], dtype: DataType, panel: int, outputs: int = 0) -> None:
         dims, (panel, outputs) = naturals("dims", dims), naturals("panel and outputs", (panel, outputs))
@@ -67,10 +66,6 @@ class KernelRowsDesc(TransformedDesc):
         """The same storage as that of weights with input and output channels exchanged."""
         first, second, *kernel = self.dims
         return KernelRowsDesc((second, first, *kernel), self.dtype, self.panel, 1 - self.outputs)
-
-    @property
-    def storage(self) -> MemoryDesc:
-        return self._storage
 
     @property
     def tag(self) -> str:

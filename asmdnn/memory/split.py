@@ -26,7 +26,6 @@ class SplitDesc(TransformedDesc):
     """
 
     depth: int
-    _storage: MemoryDesc
 
     def __init__(self, storage: MemoryDesc, depth: int) -> None:
         has_depth = type(depth) is int and type(storage) is MemoryDesc and 0 <= depth < storage.ndims
@@ -49,14 +48,8 @@ class SplitDesc(TransformedDesc):
     why: ClassVar[str] = "its elements are sums of two"
 
     @property
-    def storage(self) -> MemoryDesc:
-        return self._storage
-
-    @property
-    def tag(self) -> str | None:
-        """Of the storage, after the form."""
-        tag = self.storage.tag
-        return tag and f"split:{tag}"
+    def form(self) -> str:
+        return "split"
 
     @property
     def may_overlap(self) -> bool:

@@ -12,10 +12,25 @@ GROUPS: Final = {t: F32_BYTES // t.size_bytes for t in UPPER_FLOATS}  # elements
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class TransformedDesc(MemoryDesc):
-    """A description whose elements nothing views or copies.  why: what they are instead."""
+    """A description whose elements nothing views or copies.  why: what they are instead; `storage` lies in memory."""
 
     why: ClassVar[str]
     holds_elements: ClassVar[bool] = False
+    _storage: MemoryDesc
+
+    @property
+    def storage(self) -> MemoryDesc:
+        return self._storage
+
+    @property
+    def form(self) -> str:
+        """What it is called in front of the tag of its storage."""
+        raise NotImplementedError
+
+    @property
+    def tag(self) -> str | None:
+        tag = self.storage.tag
+        return tag and f"{self.form}:{tag}"
 
     @property
     def alias(self) -> None:

@@ -42,7 +42,6 @@ class WinogradDesc(TransformedDesc):
     m: int
     panel: int
     turned: bool
-    _storage: MemoryDesc
 
     def __init__(self, dims: tuple[int, ...], dtype: DataType, m: int, panel: int, turned: bool = False) -> None:
         dims = naturals("dims", dims)
@@ -76,13 +75,8 @@ class WinogradDesc(TransformedDesc):
     why: ClassVar[str] = "its elements are transformed"
 
     @property
-    def storage(self) -> MemoryDesc:
-        return self._storage
-
-    @property
-    def tag(self) -> str:
-        """Of the storage, after the form."""
-        return f"winograd{self.m}{'turned' * self.turned}:{self.storage.tag}"
+    def form(self) -> str:
+        return f"winograd{self.m}{'turned' * self.turned}"
 
     def _stored(self, array: NDArray[Any]) -> NDArray[Any]:
         """What `storage` holds of weights `array`, upper halves of f32 as words: computed in float64."""

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from asmdnn.isa.dot import F32
+from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attention.backward_description import AttentionBackward
 from asmdnn.primitives.attention.backward_schedule import OUTPUTS, BackwardPlan
 from asmdnn.primitives.attention.backward_tiles import TiledBackwardPlan
-from asmdnn.primitives.attention.forward import paying_tiles
+from asmdnn.primitives.attention.by_tiles import tiles_first
 from asmdnn.primitives.attention.schedule import NAME
 from asmdnn.primitives.attention.tensors import SUMS
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
@@ -28,15 +28,13 @@ INPUTS = (*MULTIPLIED, "mask", SUMS)
 
 def plans(desc: AttentionBackward, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """By tiles of AMX where the level has them, and by vectors."""
-    by_vectors, tiles = plan(desc, attr, engine), tiles_of_pairs(engine)
-    if tiles and isinstance(by_vectors, Plan) and by_vectors.phases:
-        try:
-            passed = passed_of(desc)
-            types = types_for_tiles({name: passed[name].dtype for name in MULTIPLIED})
-            yield paying_tiles(TiledBackwardPlan.whole(desc, passed, types, engine), by_vectors, types, engine)
-        except Refused as reason:
-            yield Refusal(f"{NAME}:{tiles}", str(reason))
-    yield by_vectors
+
+    def tiled() -> tuple[Plan, Types]:
+        passed = passed_of(desc)
+        types = types_for_tiles({name: passed[name].dtype for name in MULTIPLIED})
+        return TiledBackwardPlan.whole(desc, passed, types, engine), types
+
+    yield from tiles_first(plan(desc, attr, engine), tiles_of_pairs(engine), tiled, engine)
 
 
 @implementation(NAME, f32_level)

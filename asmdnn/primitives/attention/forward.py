@@ -2,38 +2,31 @@
 
 from collections.abc import Iterator
 
-from asmdnn.generators.dot.matmul_shape import TileKernel
 from asmdnn.isa.dot import Types
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.refusal import Refused
+from asmdnn.primitives.attention.by_tiles import tiles_first
 from asmdnn.primitives.attention.description import AttentionForward
-from asmdnn.primitives.attention.schedule import NAME, AttentionPlan, is_tiled
+from asmdnn.primitives.attention.schedule import NAME, AttentionPlan
 from asmdnn.primitives.attention.tensors import SUMS, outputs_of, passed_of, types_of
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, implementation
-from asmdnn.primitives.core.widening import (
-    cycles_beside_tiles,
-    level_of_tiles,
-    multiplies_pairs_slowly,
-    tiles_of_pairs,
-    types_for_tiles,
-)
+from asmdnn.primitives.core.widening import multiplies_pairs_slowly, tiles_of_pairs, types_for_tiles
 
 
 def plans(desc: AttentionForward, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """By tiles of AMX, or larger ones of them, where the level multiplies pairs slowly by vectors; and as it does."""
-    other, tiles = plan(desc, attr, engine), multiplies_pairs_slowly(engine) and tiles_of_pairs(engine)
-    if tiles and isinstance(other, Plan) and other.phases:
-        try:
-            passed = passed_of(desc, attr)
-            types = types_for_tiles({name: passed[name].dtype for name in ("query", "key", "value")})
-            yield paying_tiles(AttentionPlan.of(desc, passed, types, engine), other, types, engine)
-        except Refused as reason:
-            yield Refusal(f"{NAME}:{tiles}", str(reason))
-    yield other
+
+    def tiled() -> tuple[Plan, Types]:
+        passed = passed_of(desc, attr)
+        types = types_for_tiles({name: passed[name].dtype for name in ("query", "key", "value")})
+        return AttentionPlan.of(desc, passed, types, engine), types
+
+    tiles = tiles_of_pairs(engine) if multiplies_pairs_slowly(engine) else None
+    yield from tiles_first(plan(desc, attr, engine), tiles, tiled, engine)
 
 
 @implementation(NAME, f32_level)
@@ -52,12 +45,3 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
         except Refused:
             continue  # odd sizes, such as a single column, that take a copy in these types
     return AttentionPlan.of(desc, passed, last, engine)
-
-
-def paying_tiles(found: Plan, other: Plan, types: Types, engine: Engine) -> Plan:
-    """A plan whose products take tiles, and fewer cycles than another one.  Raises Refused."""
-    if not is_tiled(found, level_of_tiles(types, engine)):
-        raise Refused("vectors are expected to multiply so few rows in less time")
-    if (cycles := cycles_beside_tiles(found, (TileKernel,), engine)) >= other.cycles:
-        raise Refused(f"{cycles:.0f} cycles are expected, {other.cycles} of vectors")
-    return found

@@ -22,7 +22,6 @@ from typing import Any, ClassVar
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import desc_words
 from asmdnn.primitives.core.backward import DIFF, BackwardDesc
 from asmdnn.primitives.recurrent.description import (
     GRUForward,
@@ -31,7 +30,7 @@ from asmdnn.primitives.recurrent.description import (
     RecurrentForward,
     VanillaRNNForward,
 )
-from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, argument_dims, letters_of
+from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, argument_dims, letters_of, words_of
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass, fields
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
@@ -99,10 +98,7 @@ class RecurrentBackward(BackwardDesc):
         return letters_of(name, tensor)
 
     def __str__(self) -> str:
-        tensors = ", ".join(
-            f"{name} {desc_words(desc, letters_of(name, desc))}" for name, desc in self.tensors().items()
-        )
-        return f"{self.FORWARD.NAME} backward {self.direction} of {tensors}"
+        return f"{self.FORWARD.NAME} backward {self.direction} of {words_of(self.tensors())}"
 
 
 @exact

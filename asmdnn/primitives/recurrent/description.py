@@ -38,11 +38,18 @@ from typing import ClassVar, get_args
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.exact import exact
 from asmdnn.memory import MemoryDesc
-from asmdnn.memory.formats import desc_words
 from asmdnn.primitives.attributes.numbers import FORWARD, check_alg, check_prop_kind, finite
 from asmdnn.primitives.core.description import WithFormats
 from asmdnn.primitives.recurrent.qparams import checked_data, checked_scales
-from asmdnn.primitives.recurrent.sizes import NDIMS, Sizes, check_lengths, check_tensors, letters_of, sizes_of
+from asmdnn.primitives.recurrent.sizes import (
+    NDIMS,
+    Sizes,
+    check_lengths,
+    check_tensors,
+    letters_of,
+    sizes_of,
+    words_of,
+)
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind, RNNActivation, RNNDirection
 
@@ -105,10 +112,7 @@ class Recurrent(WithFormats):
         return letters_of(name, tensor)
 
     def __str__(self) -> str:
-        tensors = ", ".join(
-            f"{name} {desc_words(desc, letters_of(name, desc))}" for name, desc in self.tensors().items()
-        )
-        return f"{self.NAME} {self.prop_kind.value} {self.direction} of {tensors}"
+        return f"{self.NAME} {self.prop_kind.value} {self.direction} of {words_of(self.tensors())}"
 
 
 @exact

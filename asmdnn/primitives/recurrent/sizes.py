@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.formats import desc_words
 from asmdnn.records import dataclass
 
 NDIMS = {
@@ -25,6 +26,11 @@ def letters_of(name: str, desc: MemoryDesc) -> str:
     concatenated."""
     letters = LETTERS.get(name.removeprefix("diff_"), "")
     return letters if len(letters) == desc.ndims else ""
+
+
+def words_of(tensors: Mapping[str, MemoryDesc]) -> str:
+    """Arguments with their types, dims and formats."""
+    return ", ".join(f"{name} {desc_words(desc, letters_of(name, desc))}" for name, desc in tensors.items())
 
 
 @dataclass(frozen=True, slots=True)
