@@ -100,7 +100,7 @@ class Finish:
         """Around the rows of so many columns, at most a panel's."""
         vectors = -(-columns // self.v.lanes)
         self.asm.XOR(self.waiting, self.waiting)
-        self.epilogue = TileEpilogue(self.v, self.tile.post_ops, self.homes, self.tile.epilogue_types())
+        self.epilogue = TileEpilogue(self.v, self.tile.post_ops, self.homes, self.tile.epilogue_types)
         with self.v.parts(vectors, columns, halves=self.tile.has_halves) as self.parts:
             yield
             self.rest()

@@ -132,7 +132,7 @@ def prefetch_dst(spec: ConvTileSpec, v: Vector) -> None:
 def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
     dot.asm.role("finish")
-    epilogue = TileEpilogue(dot.v, spec.post_ops, types=spec.epilogue_types(), tile=acc)
+    epilogue = TileEpilogue(dot.v, spec.post_ops, types=spec.epilogue_types, tile=acc)
 
     def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
         if spec.works_in_f32:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup, vectors_of_dst
-from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
+from asmdnn.generators.dot.epilogue import WithEpilogue, operand_ranges
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
 from asmdnn.isa.assembler import Register
@@ -17,12 +17,13 @@ from asmdnn.types import DataType, f32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConvTile:
+class ConvTile(WithEpilogue):
     """Everything that the code of a tile kernel depends on; sizes are elements unless they end in _bytes.
 
     src_channel_bytes and weights_row_bytes are the distances of groups of input channels, single ones in f32 only.
     """
 
+    FIXED = ARGUMENTS
     isa: str
     vectors: int  # of output channels
     channels: int  # real ones among them, the rest is zero padding; bias has only these
@@ -58,15 +59,6 @@ class ConvTile:
         """Whether something is computed from the sums: post-ops and other types of dst take f32."""
         has_floats = bool(self.post_ops) and not is_of_integers(self.post_ops)
         return has_floats or self.dst not in (None, self.types.sums)
-
-    @property
-    def has_halves(self) -> bool:
-        """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
-        return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
-
-    def epilogue_types(self) -> EpilogueTypes:
-        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def name(self) -> str:
@@ -106,7 +98,7 @@ class ConvTile:
         reads_dst = self.accumulate or OLD_DST in operands
         taps = TapList(TAPS, (SRC, WEIGHTS), tuple(self.tap_ranges(group, lanes) for group in self.groups))
         tensors = (operand for operand in operands if operand is not OLD_DST)
-        types = self.epilogue_types()
+        types = self.epilogue_types
         others = tuple(r for x in tensors for r in operand_ranges(x, len(pixels), self.channels, lanes, types.of(x)))
         return Footprint((*self.bias_ranges(lanes), *dst * reads_dst, *others), tuple(dst), taps)
 

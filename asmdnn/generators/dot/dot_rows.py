@@ -1,12 +1,10 @@
 """What rows have in common whose lanes multiply several elements at once: the types, and what sums become."""
 
 from asmdnn.generators.contract import Range
-from asmdnn.generators.dot.epilogue import EpilogueTypes
 from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
-from asmdnn.generators.functions.postops import is_of_integers
 from asmdnn.isa.dot import Types
 from asmdnn.isa.vectors import lanes_of
-from asmdnn.records import dataclass, replace
+from asmdnn.records import dataclass
 from asmdnn.types import HALF_FLOATS, f32, s32
 
 
@@ -17,17 +15,6 @@ class DotRows(GroupedRows):
     @property
     def types(self) -> Types:
         return Types(self.src_type, self.weights_type, f32 if self.src_type in HALF_FLOATS else s32)
-
-    @property
-    def works_in_f32(self) -> bool:
-        """Whether something is computed from the sums, or they are rounded."""
-        return (bool(self.post_ops) and not is_of_integers(self.post_ops)) or self.dst_type != self.types.sums
-
-    @property
-    def epilogue_types(self) -> EpilogueTypes:
-        """Sums are stored as they are."""
-        found: EpilogueTypes = GroupedRows.epilogue_types.fget(self)  # type: ignore[attr-defined]
-        return found if self.works_in_f32 else replace(found, dst=f32)
 
     @property
     def src_vector_bytes(self) -> int:

@@ -7,6 +7,7 @@ through a phase."""
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import ClassVar
 
 from asmdnn.generators.contract import Range
 from asmdnn.generators.dot.held import EpilogueTile, EpilogueTurn, turns_of
@@ -19,6 +20,7 @@ from asmdnn.generators.functions.typed_program import of_lanes, without_relu
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.dot import Types
 from asmdnn.isa.element import Element
 from asmdnn.isa.elements import element_of, native_element
 from asmdnn.isa.packing import packing_of
@@ -63,6 +65,40 @@ class EpilogueTypes:
     def raises_to_0(self) -> bool:
         """Whether that instruction flushes subnormal results to 0."""
         return self.rounds and self.stored.limits is not None and self.stored.limits[0] == 0
+
+
+class WithEpilogue:
+    """What specs have in common that end so.  FIXED: the pointers in front of those to what post-ops read."""
+
+    __slots__ = ()
+    FIXED: ClassVar[tuple[str, ...]]
+    isa: str
+    post_ops: tuple[PostOp, ...]
+    operand_types: tuple[DataType, ...]
+
+    @property
+    def types(self) -> Types:
+        raise NotImplementedError
+
+    @property
+    def dst_type(self) -> DataType:
+        raise NotImplementedError
+
+    @property
+    def works_in_f32(self) -> bool:
+        """Whether something is computed from the sums: post-ops and other types of dst take f32."""
+        has_floats = bool(self.post_ops) and not is_of_integers(self.post_ops)
+        return has_floats or self.dst_type != self.types.sums
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
+        return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
+
+    @property
+    def epilogue_types(self) -> EpilogueTypes:
+        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
+        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(self.FIXED))), self.isa)
 
 
 ALL_F32 = EpilogueTypes()

@@ -23,10 +23,10 @@ from contextlib import contextmanager
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.dot.epilogue import EpilogueTypes, TileEpilogue
+from asmdnn.generators.dot.epilogue import TileEpilogue, WithEpilogue
 from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
-from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp, is_of_integers
+from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import Run, dense_of
 from asmdnn.isa.dot import F32, Dot, Types, dot_of
@@ -41,13 +41,14 @@ Sums = list[tuple[int, list[Register]]]  # of a pixel, those of all outputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FewTileSpec:
+class FewTileSpec(WithEpilogue):
     """Everything that the bytes of the kernel depend on; sizes in bytes where they say so.
 
     Pixels are at most as many as lanes.  A group's channels are those that a tap has, vectors of them and a rest.
     types: of a dot that adds nothing to src; src_type: that of its src, or one that is widened to it.
     """
 
+    FIXED = ARGUMENTS
     isa: str
     outputs: int
     src_pixel_bytes: tuple[int, ...]
@@ -84,17 +85,6 @@ class FewTileSpec:
     def vector_channels(self) -> int:
         """Of a vector: a group in every lane."""
         return lanes_of(self.isa) * self.types.group
-
-    @property
-    def works_in_f32(self) -> bool:
-        """Whether something is computed from the sums, or they are stored as another type."""
-        has_floats = bool(self.post_ops) and not is_of_integers(self.post_ops)
-        return has_floats or self.dst_type != self.types.sums
-
-    @property
-    def epilogue_types(self) -> EpilogueTypes:
-        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import ClassVar, TypeVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
-from asmdnn.generators.dot.epilogue import EpilogueTypes
+from asmdnn.generators.dot.epilogue import WithEpilogue
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.row_numbers import RowNumbers
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
@@ -30,7 +30,7 @@ Uses = dict[int, list[tuple[int, int]]]  # of a column: (pixel, kernel position)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupedRows(RowNumbers):
+class GroupedRows(RowNumbers, WithEpilogue):
     """Everything that the bytes of rows depend on, of a grouped convolution (grouped.py) or of one with few inputs
     (few_inputs.py), which say how a lane finds its inputs; sizes in bytes where they say so.
 
@@ -38,6 +38,7 @@ class GroupedRows(RowNumbers):
     """
 
     family: ClassVar[str]
+    FIXED = ARGUMENTS
 
     isa: str
     vectors: int  # of channels
@@ -117,11 +118,6 @@ class GroupedRows(RowNumbers):
     def types(self) -> Types:
         """What is multiplied: src and weights become f32 as they are loaded."""
         return F32
-
-    @property
-    def epilogue_types(self) -> EpilogueTypes:
-        """Of dst, and of what post-ops read."""
-        return EpilogueTypes(self.dst_type, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
 
     @property
     def may_compute_again(self) -> bool:

@@ -244,7 +244,7 @@ class TileCode:
         """Scale, post-ops and stores."""
         tile, v = self.tile, self.v
         self.asm.role("finish")
-        epilogue = TileEpilogue(v, tile.post_ops, types=tile.epilogue_types(), tile=self.acc)
+        epilogue = TileEpilogue(v, tile.post_ops, types=tile.epilogue_types, tile=self.acc)
         old, factor = epilogue.spare
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:

@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.epilogue import EpilogueTypes, operand_ranges
+from asmdnn.generators.dot.epilogue import WithEpilogue, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
@@ -65,12 +65,13 @@ class PieceLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class MatmulTile:
+class MatmulTile(WithEpilogue):
     """Everything that the code of a tile kernel depends on; sizes are elements unless they end in _bytes.
 
     src_depth_bytes and weights_row_bytes are the distances of groups of k, which are elements in f32 only.
     """
 
+    FIXED = ARGUMENTS
     isa: str
     rows: int
     columns: int
@@ -142,15 +143,6 @@ class MatmulTile:
         return self.dst or (f32 if self.works_in_f32 else self.types.sums)
 
     @property
-    def has_halves(self) -> bool:
-        """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
-        return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
-
-    def epilogue_types(self) -> EpilogueTypes:
-        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(ARGUMENTS))), self.isa)
-
-    @property
     def line_step_bytes(self) -> int:
         """From a line that is prefetched to the next one."""
         return self.prefetch_step_bytes or LINE_BYTES
@@ -175,7 +167,7 @@ class MatmulTile:
             reads += self._ranges(BIAS)
         if self.scaled:
             reads.append(Range(SCALE, 0, (2 if self.beta else 1) * f32.size_bytes))
-        lanes, types = lanes_of(self.isa), self.epilogue_types()
+        lanes, types = lanes_of(self.isa), self.epilogue_types
         for operand in operands_read(self.post_ops):
             if operand is not OLD_DST:
                 found = operand_ranges(operand, self.rows, self.columns, lanes, types.of(operand))

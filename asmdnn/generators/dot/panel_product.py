@@ -1,14 +1,18 @@
 """What products of rows with a panel of packed weights have in common: pointers, post-ops, and the stores."""
 
+from collections.abc import Iterable
 from typing import Final
 
-from asmdnn.generators.functions.chain import compose, operands_of
+from asmdnn.generators.checksum import checksum
+from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.functions.chain import chain_words, compose, operands_of
 from asmdnn.generators.functions.postops import Operand, PostOp
 from asmdnn.generators.functions.row_code import Computation
-from asmdnn.generators.functions.rows import Vectors
+from asmdnn.generators.functions.rows import Vectors, operands_touched, rows_touched
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Register, mem
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import VECTORS
 
@@ -29,6 +33,19 @@ class PanelProduct:
     after: tuple[PostOp, ...]
     kind: str
     bits: int
+    offsets: bool
+
+    def named(self, what: str) -> str:
+        """The name of the kernel."""
+        size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
+        words = [*["offsets"] * self.offsets, *chain_words(self.after), checksum(self)]
+        return f"{what}_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
+
+    def touched(self, reads: Iterable[Range]) -> Footprint:
+        """With what post-ops read, and dst."""
+        operands = operands_touched(self.after, self.rows, self.columns)
+        written = rows_touched(self.dst, self.rows, self.dst_row_bytes, self.columns, size_of(self.kind))
+        return Footprint(tuple(dict.fromkeys((*reads, *operands))), written)
 
     @property
     def frame(self) -> tuple[str, ...]:

@@ -21,14 +21,12 @@ A load brings nibbles of 8 k for each lane, which few instructions make bytes; p
 
 from typing import Final
 
-from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.panel_product import PANEL_VECTORS, QUAD_BYTES, PanelProduct, PanelProductCode
-from asmdnn.generators.functions.chain import chain_words, names_of_operands
+from asmdnn.generators.functions.chain import names_of_operands
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.rows import operands_touched, rows_touched
+from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.elements import size_of
 from asmdnn.isa.nibbles import NIBBLE_BITS, nibble_dot
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
@@ -61,9 +59,7 @@ class QuantizedProductSpec(PanelProduct):
 
     @property
     def name(self) -> str:
-        size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
-        words = [*["offsets"] * self.offsets, *chain_words(self.after), checksum(self)]
-        return f"{'nibbles' if self.bits == NIBBLE_BITS else 'octets'}_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
+        return self.named("nibbles" if self.bits == NIBBLE_BITS else "octets")
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -78,9 +74,7 @@ class QuantizedProductSpec(PanelProduct):
         reads += rows_touched(WEIGHTS, self.depth // self.block, self.panel_bytes, numbers)
         for argument in range(SCALES, self.dst):
             reads += rows_touched(argument, self.groups, self.panel_bytes, numbers)
-        reads += operands_touched(self.after, self.rows, self.columns)
-        written = rows_touched(self.dst, self.rows, self.dst_row_bytes, self.columns, size_of(self.kind))
-        return Footprint(tuple(dict.fromkeys(reads)), written)
+        return self.touched(reads)
 
     def generate(self, asm: Assembler) -> None:
         QuantizedProductCode(self, vector_of(self.isa, asm)).emit()

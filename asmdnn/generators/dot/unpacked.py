@@ -22,14 +22,12 @@ rows are summed as more are, so that their bits are the same.
 from typing import Final
 
 from asmdnn.exact import exact
-from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.panel_product import PANEL_VECTORS, PanelProduct, PanelProductCode
-from asmdnn.generators.functions.chain import chain_words, names_of_operands
+from asmdnn.generators.functions.chain import names_of_operands
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.generators.functions.rows import operands_touched, rows_touched
+from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.elements import size_of
 from asmdnn.isa.few_bits import Coding, unpacking_of
 from asmdnn.isa.nibbles import NIBBLE_BITS
 from asmdnn.isa.vector import Vector
@@ -73,9 +71,7 @@ class UnpackedProductSpec(PanelProduct):
 
     @property
     def name(self) -> str:
-        size = f"{self.rows}x{self.columns}x{self.depth}by{self.group}"
-        words = [*["offsets"] * self.offsets, *chain_words(self.after), checksum(self)]
-        return f"unpacked_{self.bits}bits_{self.kind}_{size}_{'_'.join(words)}__{self.isa}"
+        return self.named(f"unpacked_{self.bits}bits")
 
     @property
     def frame(self) -> tuple[str, ...]:
@@ -97,9 +93,7 @@ class UnpackedProductSpec(PanelProduct):
         reads += rows_touched(WEIGHTS, self.depth // self.block, self.panel_bytes, numbers)
         for argument in range(SCALES, self.dst):
             reads += rows_touched(argument, self.groups, self.step_bytes(argument), numbers)
-        reads += operands_touched(self.after, self.rows, self.columns)
-        written = rows_touched(self.dst, self.rows, self.dst_row_bytes, self.columns, size_of(self.kind))
-        return Footprint(tuple(dict.fromkeys(reads)), written)
+        return self.touched(reads)
 
     def generate(self, asm: Assembler) -> None:
         code = SumsOfGroups if self.rows <= ROWS_BY_GROUPS and not self.as_many else ScaledWeights
