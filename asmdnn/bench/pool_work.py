@@ -79,14 +79,10 @@ class PoolWork(TensorWork):
         self.results = ("dst", "indices")[: 1 + self.has_indices]
         self.attr = settings.attr(p.dst_dims)
         self.exactness, self.peer_slack = chains.exactness(self.attr), chains.peer_slack(self.attr)
+        self.largest = LARGEST_OF.get(settings.dt, LARGEST_VALUE)
         self.takes = FORWARD["FWD_D" if self.has_indices else "FWD_I"], *takes_of(self.alg, p)
         src, dst = self.descs["src"], self.descs["dst"]
         self.desc = dnn.PoolingForward(ALGORITHMS[self.alg], src, dst, *p.sizes, self.descs.get("indices"))
-
-    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        desc = self.descs["src"]
-        most = LARGEST_OF.get(desc.dtype.name, LARGEST_VALUE)
-        return {"src": random_values(random, desc.dims, desc.dtype, most, exact)}
 
     def answer(self, data: TensorData) -> Answer:
         x = self.real(data, "src")

@@ -51,8 +51,8 @@ LARGEST_OLD = 8  # of integers in a dst that is read
 class TensorWork(Work[TensorData]):
     """desc, attr: of the primitive.  descs: its tensors by name, results included.  quantities: scales and zero points
     as arguments, flat.  source_scales: of sources, by their names, as arrays that broadcast to them.  bounds: of the
-    numbers that sources are filled with; largest: of whole numbers to its size instead, real ones where data are not
-    exact.
+    numbers that sources are filled with; bounds_of: those of some, by name; largest: of whole numbers to its size
+    instead, real ones where data are not exact.
 
     For oneDNN, function: what makes its primitive, between "dnnl_" and "_primitive_desc_create"; takes: what that is
     given before the attributes, tensors by their names; lacks: why there is none.  numbers: of tensors and of what is
@@ -66,6 +66,7 @@ class TensorWork(Work[TensorData]):
     quantities: Mapping[str, Array] = NOTHING
     source_scales: Mapping[str, Array] = NOTHING
     bounds: tuple[float, float] = (-1, 1)
+    bounds_of: Mapping[str, tuple[float, float]] = MappingProxyType({})
     largest: int = 0
     function = ""
     takes: tuple[Any, ...] = ()
@@ -92,12 +93,19 @@ class TensorWork(Work[TensorData]):
         self.quantities = {f"{name}_scales": values.ravel() for name, values in self.source_scales.items()}
         return {name: scales.mask() for name, scales in found.items()}
 
+    def number_of(self, numbers: Mapping[str, int], kind: str, word: str) -> int | None:
+        """The number of a function of that kind; `lacks` says so where there is none."""
+        if word not in numbers:
+            self.lacks = f"onednn: there is no {kind} {word}"
+        return numbers.get(word)
+
     def sources(self, random: np.random.Generator, exact: bool) -> Mapping[str, Array]:
         """What the primitive reads, but for the tensors of its attributes."""
         read = {name: desc for name, desc in self.descs.items() if name not in self.results}
         if self.largest:
             return {name: random_values(random, d.dims, d.dtype, self.largest, exact) for name, d in read.items()}
-        return {name: typed.numbers(random, desc.dims, desc.dtype, *self.bounds) for name, desc in read.items()}
+        bounds = {name: self.bounds_of.get(name, self.bounds) for name in read}
+        return {name: typed.numbers(random, desc.dims, desc.dtype, *bounds[name]) for name, desc in read.items()}
 
     @property
     def reads_result(self) -> bool:

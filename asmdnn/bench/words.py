@@ -1,7 +1,7 @@
 """Options of `asmdnn bench`: what one is, how its words are read, and those that every driver has."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from asmdnn.bench.values import TYPES
@@ -85,6 +85,22 @@ def one_of(*choices: str) -> Callable[[str], str]:
 def after(prefix: str, parse: Callable[[str], str]) -> Callable[[str], str]:
     """A word with or without a prefix that benchdnn gives it."""
     return lambda word: parse(word.lower().removeprefix(prefix))
+
+
+def renamed(names: Mapping[str, str], parse: Callable[[str], str]) -> Callable[[str], str]:
+    """A word, of which some have other names, in lower case."""
+    return lambda word: parse(names.get(word.lower(), word))
+
+
+def lacking(reasons: Mapping[str, str], parse: Callable[[str], str]) -> Callable[[str], str]:
+    """A word; those that only oneDNN knows raise Unimplemented, each with its reason."""
+
+    def known(word: str) -> str:
+        if word.lower() in reasons:
+            raise Unimplemented(reasons[word.lower()])
+        return parse(word)
+
+    return known
 
 
 def number(smallest: int, largest: int = LARGEST_NUMBER) -> Callable[[str], int]:
@@ -198,6 +214,7 @@ def flag(meaning: str) -> Option:
 
 # Options that many drivers have.
 LAYOUT = option(tag, "layout: abx (default), axb, aBx16b, nchw, nChw8c, ...")
+DT = option(data_type(), f"data type: f32 (default), {', '.join(TYPES[1:])}")
 INPLACE = flag("true: the result replaces src; false (default)")
 DATA = f"{', '.join(TYPES)}"
 FROM_TO = {  # one tensor to another

@@ -9,8 +9,7 @@ from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
 from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.values import TYPES
-from asmdnn.bench.words import LAYOUT, data_type, flag, one_of, option
+from asmdnn.bench.words import DT, LAYOUT, flag, one_of, option
 from asmdnn.definitions.rounding import UNIT_ROUNDOFF
 from asmdnn.definitions.windows import adaptive_largest, adaptive_means
 from asmdnn.records import dataclass
@@ -53,7 +52,7 @@ DRIVER = Driver(
     "adaptive",
     AdaptiveSettings(),
     {
-        "dt": option(data_type(), f"data type of src and dst: {', '.join(TYPES)}"),
+        "dt": DT,
         "tag": LAYOUT,
         "alg": option(one_of("max", "avg"), "max (default), avg"),
         "indices": flag("true: where maxima are, too; false (default)"),

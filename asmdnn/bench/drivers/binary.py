@@ -60,8 +60,7 @@ class BinaryWork(TensorWork):
         self.attr = settings.attr(result, scales=self.take_scales(scales))
         self.peer_slack = chains.peer_slack(self.attr)
         self.desc = dnn.BinaryForward(cast(BinaryAlgorithm, self.alg), **self.descs)
-        self.lacks = "" if self.alg in BINARY_NUMBERS else f"onednn: there is no operation {self.alg}"
-        self.takes = BINARY_NUMBERS.get(self.alg), "src0", "src1", "dst"
+        self.takes = self.number_of(BINARY_NUMBERS, "operation", self.alg), "src0", "src1", "dst"
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         arrays = {}

@@ -2,20 +2,18 @@
 
 from typing import Any, cast
 
-import numpy as np
-
 import asmdnn as dnn
-from asmdnn.bench import older, typed
+from asmdnn.bench import older
 from asmdnn.bench.attributes import AttributeSettings, options
 from asmdnn.bench.dims import DimsProblem, desc_of, dims_problem
-from asmdnn.bench.driver import Array, Case, Driver, TensorData, completed
+from asmdnn.bench.driver import Case, Driver, TensorData, completed
 from asmdnn.bench.gradients import GradientWork
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.peers.onednn_numbers import ELTWISE
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import FIRST_DIM, LAYOUT, data_type, flag, one_of, option
+from asmdnn.bench.words import DT, FIRST_DIM, LAYOUT, flag, one_of, option
 from asmdnn.definitions.elementwise import forward, rounding_error, slope
 from asmdnn.definitions.rounding import as_f32
 from asmdnn.primitives.attributes.words import number_word
@@ -58,10 +56,10 @@ class EltwiseWork(GradientWork):
         names = (self.data_name, "diff_dst", "diff_src") if self.is_backward else ("src", "dst")
         self.descs, self.results = dict.fromkeys(names, tensor), names[-1:]
         self.in_place = {names[-1]: names[-2]} if settings.inplace else {}
-        of_onednn = ELTWISE.get(settings.alg)
-        self.lacks = "" if of_onednn else f"onednn: there is no function {settings.alg}"
-        self.forward_takes = of_onednn, "src", "dst", *numbers
+        self.forward_takes = self.number_of(ELTWISE, "function", settings.alg), "src", "dst", *numbers
         self.reads = (self.data_name,)
+        least = LEAST_POSITIVE if self.alg in OF_POSITIVE else -LARGEST_VALUE
+        self.bounds_of = {self.data_name: (least, LARGEST_VALUE)}
         if self.is_backward:
             alg = cast(EltwiseBackwardAlgorithm, self.alg + USE_DST * self.of_dst)
             self.desc = dnn.EltwiseBackward(alg, tensor, tensor, tensor, *numbers)
@@ -69,13 +67,6 @@ class EltwiseWork(GradientWork):
             kind, function = PROP_KINDS[settings.dir], cast(EltwiseAlgorithm, self.alg)
             self.desc = dnn.EltwiseForward(kind, function, tensor, tensor, *numbers)
             self.takes = FORWARD[settings.dir], *self.forward_takes
-
-    def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
-        desc = self.descs[self.data_name]
-        least = LEAST_POSITIVE if self.alg in OF_POSITIVE else -LARGEST_VALUE
-        arrays = {self.data_name: typed.numbers(random, desc.dims, desc.dtype, least, LARGEST_VALUE)}
-        gradient = {"diff_dst": typed.numbers(random, desc.dims, desc.dtype, -1, 1)} if self.is_backward else {}
-        return arrays | gradient
 
     def answer(self, data: TensorData) -> Answer:
         x, numbers = self.real(data, self.data_name), (as_f32(self.settings.alpha), as_f32(self.settings.beta))
@@ -113,7 +104,7 @@ DRIVER = Driver(
     EltwiseSettings(),
     {
         "dir": DATA_DIRECTION,
-        "dt": option(data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8"),
+        "dt": DT,
         "tag": LAYOUT,
         "alg": option(_alg, "relu (default), tanh, ..., and tanh_dst, ... backward from the result"),
         "alpha": option(real, "the function's alpha (0)", number_word),

@@ -8,8 +8,8 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.values import TYPES, random_values
-from asmdnn.bench.words import Settings, axis, data_type, option, tag
+from asmdnn.bench.values import random_values
+from asmdnn.bench.words import DT, Settings, axis, option, tag
 from asmdnn.records import dataclass
 
 LARGEST_VALUE = 100  # integers to this are numbers of all types
@@ -51,7 +51,7 @@ DRIVER = Driver(
     "gather",
     GatherSettings(),
     {
-        "dt": option(data_type(), f"data type of src and dst: {', '.join(TYPES)}"),
+        "dt": DT,
         "stag": option(tag, "layout of src: abx (default), axb, nchw, nChw8c, ..."),
         "axis": axis("the axis of src that indices count along (0)"),
     },

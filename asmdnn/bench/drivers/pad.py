@@ -8,8 +8,7 @@ from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import TensorWork
-from asmdnn.bench.values import TYPES
-from asmdnn.bench.words import DTAG, Settings, data_type, one_of, option, tag
+from asmdnn.bench.words import DT, DTAG, Settings, one_of, option, tag
 from asmdnn.errors import InvalidArguments
 from asmdnn.primitives.concat.pad import CONSTANT, MODES, PadMode
 from asmdnn.records import dataclass
@@ -52,7 +51,7 @@ DRIVER = Driver(
     "pad",
     PadSettings(),
     {
-        "dt": option(data_type(), f"data type of src and dst: {', '.join(TYPES)}"),
+        "dt": DT,
         "stag": option(tag, "layout of src: abx (default), axb, nchw, nChw8c, ..."),
         "dtag": DTAG,
         "fill": option(one_of(*MODES), f"what is around src: {', '.join(MODES)}"),

@@ -5,26 +5,19 @@ from asmdnn.bench.driver import Driver, by_direction
 from asmdnn.bench.pool_problem import parse_problem
 from asmdnn.bench.pool_work import ALGORITHMS, PoolGradientWork, PoolSettings, PoolWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import IMAGES, LAYOUT, data_type, direction, one_of, option
+from asmdnn.bench.words import DT, IMAGES, LAYOUT, after, data_type, direction, one_of, option, renamed
 
-LONG_NAMES: dict[str, str] = {long: short for short, long in ALGORITHMS.items()}
-
-
-def _alg(word: str) -> str:
-    name = word.lower().removeprefix("pooling_")
-    return one_of(*ALGORITHMS)(LONG_NAMES.get(name, name))
-
-
+ALG = renamed({long: short for short, long in ALGORITHMS.items()}, one_of(*ALGORITHMS))
 DRIVER = Driver(
     "pool",
     PoolSettings(),
     {
         "dir": option(direction("FWD_D", "FWD_I", "BWD_D"),
                       "FWD_I inference (default), FWD_D training: with indices, BWD_D backward"),
-        "dt": option(data_type(), "data type: f32 (default), bf16, f16, s32, s8, u8"),
+        "dt": DT,
         "cfg": option(data_type(), "the same in older words", field="dt", describes=False),
         "tag": LAYOUT,
-        "alg": option(_alg, "max (default), avg_np without padding, avg_p with it"),
+        "alg": option(after("pooling_", ALG), "max (default), avg_np without padding, avg_p with it"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "mb": IMAGES,
         "places": option(one_of("s32", "u8"),

@@ -16,7 +16,7 @@ from asmdnn.bench.quantization import real
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.bench.words import DDT, FROM_TO, SDT, after, one_of, option
+from asmdnn.bench.words import FROM_TO, after, one_of, option
 from asmdnn.definitions.reduction import reduced, reduced_error
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.primitives.reduction.description import ALGORITHMS, ReductionAlgorithm
@@ -48,8 +48,7 @@ class ReductionWork(TensorWork):
         self.descs, self.attr = {"src": src, "dst": dst}, settings.attr(made)
         alg, numbers = cast(ReductionAlgorithm, settings.alg), (settings.p, settings.eps)
         self.desc = self.reduction = dnn.ReductionForward(alg, src, dst, *numbers)
-        self.lacks = "" if alg in REDUCTION else f"onednn: there is no reduction {alg}"
-        self.takes = REDUCTION.get(alg), "src", "dst", *numbers
+        self.takes = self.number_of(REDUCTION, "reduction", alg), "src", "dst", *numbers
 
     def sources(self, random: np.random.Generator, exact: bool) -> dict[str, Array]:
         """Products of many numbers stay in range: the more there are, the nearer each is to 1; a few integers are 2.
@@ -77,10 +76,7 @@ DRIVER = Driver(
     {
         "alg": option(after("reduction_", one_of(*ALGORITHMS)),
                       "sum (default), max, min, mul, mean, logsumexp, norm_lp_max ..."),
-        "sdt": SDT,
-        "ddt": DDT,
-        "stag": FROM_TO["stag"],
-        "dtag": FROM_TO["dtag"],
+        **FROM_TO,
         "p": option(real, "the power of norms (2), from 1 on", number_word),
         "eps": option(real, "of norms (0)", number_word),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),

@@ -13,9 +13,8 @@ from asmdnn.bench.peers.onednn_numbers import RESAMPLING
 from asmdnn.bench.resampling_problem import ResamplingProblem, parse_problem
 from asmdnn.bench.tensor_work import FORWARD, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.words import DDT, IMAGES, LAYOUT, SDT, data_type, direction, one_of, option
+from asmdnn.bench.words import DDT, IMAGES, LAYOUT, SDT, after, data_type, direction, lacking, one_of, option
 from asmdnn.definitions.resampling import resampled, resampled_gradient
-from asmdnn.errors import Unimplemented
 from asmdnn.primitives.resampling.description import ALGORITHMS, ResamplingAlgorithm
 from asmdnn.records import dataclass, replace
 
@@ -50,8 +49,7 @@ class ForwardWork(TensorWork):
         self.descs, self.attr = {"src": src, "dst": dst}, settings.attr(dst.dims)
         self.peer_slack = chains.peer_slack(self.attr)
         self.desc = self.resampling = dnn.ResamplingForward(cast(ResamplingAlgorithm, settings.alg), src, dst)
-        self.lacks = lacking(settings.alg)
-        self.takes = FORWARD["FWD_I"], RESAMPLING.get(settings.alg), None, "src", "dst"
+        self.takes = FORWARD["FWD_I"], self.number_of(RESAMPLING, "resampling", settings.alg), None, "src", "dst"
 
     def answer(self, data: TensorData) -> Answer:
         desc = self.resampling
@@ -71,8 +69,7 @@ class GradientOfResampling(GradientWork):
         self.attr = settings.attr(self.descs["diff_src"].dims)
         alg = cast(ResamplingAlgorithm, settings.alg)
         self.desc = self.resampling = dnn.ResamplingBackward(alg, self.descs["diff_src"], self.descs["diff_dst"])
-        self.lacks = lacking(settings.alg)
-        self.forward_takes = RESAMPLING.get(settings.alg), None, "src", "dst"
+        self.forward_takes = self.number_of(RESAMPLING, "resampling", settings.alg), None, "src", "dst"
 
     def answer(self, data: TensorData) -> Answer:
         desc = self.resampling
@@ -80,22 +77,12 @@ class GradientOfResampling(GradientWork):
         return self.gradients({"diff_src": resampled_gradient(self.real(data, "diff_dst"), *how)})
 
 
-def lacking(alg: str) -> str:
-    return "" if alg in RESAMPLING else f"oneDNN has no {alg} resampling"
-
-
 def _completed(settings: ResamplingSettings, problem: ResamplingProblem) -> tuple[Any, Any]:
     sdt, ddt = settings.dt or settings.sdt, settings.dt or settings.ddt
     return completed(replace(settings, dt="", sdt=sdt, ddt=ddt), problem)
 
 
-def _alg(word: str) -> str:
-    name = word.lower().removeprefix("resampling_")
-    if name == "linear_no_shift":
-        raise Unimplemented(f"{name} was a function of one version of oneDNN")
-    return one_of(*ALGORITHMS)(name)
-
-
+ALG = lacking({"linear_no_shift": "linear_no_shift was a function of one version of oneDNN"}, one_of(*ALGORITHMS))
 DRIVER = Driver(
     "resampling",
     ResamplingSettings(),
@@ -106,7 +93,7 @@ DRIVER = Driver(
         "sdt": SDT,
         "ddt": DDT,
         "tag": LAYOUT,
-        "alg": option(_alg, "nearest (default), linear, cubic"),
+        "alg": option(after("resampling_", ALG), "nearest (default), linear, cubic"),
         **options("linear:2:1, add:f32:per_oc, sum:0.5"),
         "mb": IMAGES,
     },

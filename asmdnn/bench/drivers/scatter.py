@@ -8,8 +8,8 @@ from asmdnn.bench.driver import Array, Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.values import TYPES, random_values
-from asmdnn.bench.words import Settings, axis, data_type, one_of, option, tag
+from asmdnn.bench.values import random_values
+from asmdnn.bench.words import DT, Settings, axis, one_of, option, tag
 from asmdnn.definitions.moves import scattered
 from asmdnn.primitives.scatter.description import ALGORITHMS, MOVES
 from asmdnn.records import dataclass
@@ -57,7 +57,7 @@ DRIVER = Driver(
     "scatter",
     ScatterSettings(),
     {
-        "dt": option(data_type(), f"data type of src, updates and dst: {', '.join(TYPES)}"),
+        "dt": DT,
         "stag": option(tag, "layout of src and dst: abx (default), axb, nchw, nChw8c, ..."),
         "alg": option(one_of(*ALGORITHMS), f"what becomes of rows: {', '.join(ALGORITHMS)}"),
         "axis": axis("the axis of dst that indices count along (0)"),

@@ -8,8 +8,7 @@ from asmdnn.bench.driver import Case, Driver, TensorData
 from asmdnn.bench.judge import Answer
 from asmdnn.bench.tensor_work import FORWARD, NUMBERS, PROP_KINDS, Peer, TensorWork
 from asmdnn.bench.titles import titled
-from asmdnn.bench.values import TYPES
-from asmdnn.bench.words import LAYOUT, Settings, axis, data_type, direction, number, option
+from asmdnn.bench.words import DT, LAYOUT, Settings, axis, direction, number, option
 from asmdnn.definitions.moves import shuffled
 from asmdnn.records import dataclass
 
@@ -62,7 +61,7 @@ DRIVER = Driver(
     ShuffleSettings(),
     {
         "dir": option(direction(*KINDS), "FWD_D training (default), FWD_I inference, BWD_D backward"),
-        "dt": option(data_type(), f"data type: {', '.join(TYPES)}"),
+        "dt": DT,
         "tag": LAYOUT,
         "axis": axis("the axis to shuffle (1)"),
         "group": option(number(1), "oneDNN's group_size (1), which divides the axis"),

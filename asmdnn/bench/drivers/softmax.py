@@ -14,7 +14,7 @@ from asmdnn.bench.quantization import joined, quantities
 from asmdnn.bench.tensor_work import DATA_DIRECTION, FORWARD, PROP_KINDS, TensorWork
 from asmdnn.bench.titles import titled
 from asmdnn.bench.values import encoded
-from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, axis, one_of, option
+from asmdnn.bench.words import FIRST_DIM, FROM_TO, INPLACE, axis, one_of, option, renamed
 from asmdnn.definitions.rounding import UNIT
 from asmdnn.definitions.softmax import softmax, softmax_error, softmax_gradient
 from asmdnn.errors import Unimplemented
@@ -95,17 +95,14 @@ class SoftmaxGradientWork(GradientWork):
         return self.gradients({"diff_src": found})
 
 
-def _alg(word: str) -> str:
-    return one_of(*SOFTMAX)(word.lower().removesuffix("_accurate").replace("softmax_log", "logsoftmax"))
-
-
+ALG = renamed({"softmax_accurate": "softmax", "softmax_log": "logsoftmax"}, one_of(*SOFTMAX))
 DRIVER = Driver(
     "softmax",
     SoftmaxSettings(),
     {
         "dir": DATA_DIRECTION,
         **FROM_TO,
-        "alg": option(_alg, "SOFTMAX (default), LOGSOFTMAX"),
+        "alg": option(ALG, "SOFTMAX (default), LOGSOFTMAX"),
         "axis": axis("the axis that sums to 1 (1)"),
         **options("linear:2:1, add:f32:per_oc"),
         "attr-scales": option(quantities(("src", "dst"), whole=False), "src:common:0.5+dst:common:2", joined),
