@@ -64,9 +64,8 @@ def copy_pays(p: Product, target: Target) -> bool:
 def tile_block(p: Product, target: Target) -> Block:
     """Rows whose src fits half of L2, and so many panels that configuring the tiles costs next to nothing."""
     columns = p.weights.columns if isinstance(p.weights, Panels) else panel_columns(p.n, target.lanes)
-    items = most_items(p, target)
-    batches = (prod(p.batch), items)
-    return _block((p.m, p.n, p.k), columns, most_rows(p, target), batches, target.products)
+    rows, batches = most_rows(p, target), (prod(p.batch), most_items(p, target))
+    return _block((p.m, p.n, p.k), columns, rows, batches, target.products)
 
 
 def most_rows(p: Product, target: Target) -> int:

@@ -191,15 +191,13 @@ class Product:
 
     def part(self, axis: int, begin: int, end: int) -> "Product":
         """The part [begin, end) along an axis, numbered as in `distances`."""
-        moves, batch_dims, size = self.distances(axis, begin), len(self.batch), end - begin
-        p = self._with({n: replace(x, start_bytes=x.start_bytes + moves.get(n, 0)) for n, x in self.operands().items()})
-        if axis < batch_dims:
-            return replace(p, batch=(*p.batch[:axis], size, *p.batch[axis + 1 :]))
-        if axis == batch_dims:
-            return replace(p, m=size)
-        if axis == batch_dims + 1:
-            return replace(p, n=size)
-        return replace(p, k=size, missing=p.missing if end == p.k else 0)
+        moves, sizes = self.distances(axis, begin), [*self.batch, self.m, self.n, self.k]
+        of_k = axis == len(sizes) - 1
+        sizes[axis] = end - begin
+        *batch, m, n, k = sizes
+        missing = 0 if of_k and end < self.k else self.missing
+        p = self._with({x: replace(y, start_bytes=y.start_bytes + moves.get(x, 0)) for x, y in self.operands().items()})
+        return replace(p, batch=tuple(batch), m=m, n=n, k=k, missing=missing)
 
     def rows(self, begin: int, end: int) -> "Product":
         return self.part(len(self.batch), begin, end)

@@ -82,13 +82,12 @@ def vector_tiling(p: Product, target: Target, one_range: bool) -> VectorTiling:
     from beyond L2, it pays to read more weights again for each tile of rows.  Rows of src that come from there are more
     streams than the CPU follows by itself."""
     tuning, l2_bytes, block = target.products, target.l2_bytes, choose_block(p, target)
-    whole = one_range or not target.epilogue.may_split or not p.sums_fit
-    ranges = [(0, p.k)] if whole else choose_ranges(p, block, target)
-    _, depth = ranges[0]
+    most = most_steps(p, block, target, one_range or not target.epilogue.may_split or not p.sums_fit)
+    *steps, last = steps_of(p, depths_of(p.k, most, tuning), target)
+    steps.append(replace(last, streams=streams_dst(p, last, target)))
+    depth = steps[0].end
     weights_bytes, matrices = p.weights.element_bytes * depth * p.n, prod(p.batch)
     src_bytes, dst_bytes = (matrices * p.m * n for n in (p.src.element_bytes * p.k, p.dst.element_bytes * p.n))
-    *steps, last = steps_of(p, ranges, target)
-    steps.append(replace(last, streams=streams_dst(p, last, target)))
     rereads = dst_bytes >= tuning.far_dst_l2 * l2_bytes and weights_bytes <= tuning.along_rows_l2 * l2_bytes
     return VectorTiling(
         target=target,
@@ -108,24 +107,23 @@ def streams_dst(p: Product, last: DepthStep, target: Target) -> bool:
     return far and is_line and not reads and all(step % LINE_BYTES == 0 for step in p.dst.batch_bytes)
 
 
-def choose_ranges(p: Product, b: Block, target: Target) -> list[tuple[int, int]]:
-    """Ranges of k, so long that the rows of a panel fill its share of L2.
+def most_steps(p: Product, b: Block, target: Target, whole: bool) -> int:
+    """How many DEPTH_STEPs a range of k has at most: so many that the rows of a panel fill its share of L2.
 
     The share is larger than in convolutions, as partial sums cost more: rows of dst are strided.  A single tile of rows
-    reads its panel once, so it takes all of k at once.
+    reads its panel once, so it takes all of k at once.  whole: all of k is one range.
     """
     tuning = target.products
-    if p.packed_weights:
-        return [(0, p.k)]
+    if whole or p.packed_weights:
+        return -(-p.k // DEPTH_STEP)
     if prefetches_columns(p, b, tuning):
-        return depths_of(p.k, tuning.columns_depth // DEPTH_STEP, tuning)
+        return tuning.columns_depth // DEPTH_STEP
     if p.m <= b.rows:
-        return [(0, p.k)]
+        return -(-p.k // DEPTH_STEP)
     if isinstance(p.weights, Matrix):
-        return depths_of(p.k, tuning.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP, tuning)
+        return tuning.plain_depth.of(p.weights.row_bytes) // DEPTH_STEP
     row_bytes = p.weights.element_bytes * target.lanes * b.vectors
-    rows = max(target.l2_bytes // tuning.panel_share // row_bytes, target.tuning.phases.least_depth)
-    return depths_of(p.k, rows // DEPTH_STEP, tuning)
+    return max(target.l2_bytes // tuning.panel_share // row_bytes, target.tuning.phases.least_depth) // DEPTH_STEP
 
 
 def prefetches_columns(p: Product, b: Block, tuning: ProductTuning) -> bool:
