@@ -2,7 +2,7 @@
 
 stdin has the problems in words of `asmdnn bench`, each with the names of its engines, and these in words of `Engine`.
 The result: {"problems": {problem: {engine: digest}}, "plans": {digest: {field: text}}}.  A problem that the tree cannot
-read is left out; of one that it refuses the only field is the reason.
+read is left out; of one that it refuses, or fails at, the only field is the reason, in the place of an implementation.
 """
 
 import json
@@ -66,18 +66,23 @@ def request_of(words: Sequence[str]) -> Any:
     try:
         work = case.driver.work(case)
         return work if isinstance(work, str) else work.describe()
-    except dnn.AsmdnnError as error:
-        return str(error)
+    except Exception as error:  # also what only this tree gets wrong
+        return reason(error)
 
 
 def planned(request: Any, engine: dnn.Engine) -> Fields:
     if isinstance(request, str):
-        return {"refused": text_of(request)}
+        return {"implementation": text_of(f"refused: {request}")}
     desc, attr = request
     try:
         return fields_of(dnn.primitive_desc(desc, attr=attr, engine=engine).plan)
-    except dnn.AsmdnnError as error:
-        return {"refused": text_of(str(error))}
+    except Exception as error:
+        return {"implementation": text_of(f"refused: {reason(error)}")}
+
+
+def reason(error: Exception) -> str:
+    """What a tree says, or how it fails."""
+    return str(error) if isinstance(error, dnn.AsmdnnError) else f"{type(error).__name__}: {error}"
 
 
 def collect(

@@ -56,8 +56,18 @@ def test_a_plan_has_all_that_is_run_and_a_refusal_its_reason() -> None:
     assert plans[0]["phase 0, kernels"].startswith("conv_f32_")
     assert plans[0]["phase 0, arguments"].startswith("src, weights, ")
     assert {"phase 0, records", "phase 0, cycles", "tensors src", "constants taps", "outputs"} <= plans[0].keys()
-    assert list(plans[3]) == ["refused"]
-    assert "has no plans for deterministic='batch'" in plans[3]["refused"]
+    assert list(plans[3]) == ["implementation"]
+    assert "has no plans for deterministic='batch'" in plans[3]["implementation"]
+
+
+def test_a_planner_that_fails_is_a_difference(tmp_path: Path) -> None:
+    """And not the end of the comparison."""
+    tree = copied(tmp_path, "primitives/pooling/calls.py", lambda text: text.replace("[call.cyc", "[call.no_such_cyc"))
+    old, new = (replay_plans.collect(folder, "a tree", FEW) for folder in (ROOT, tree))
+    (found,) = replay_plans.differences(old, new)
+    assert found.field == "implementation"
+    assert found.old == "rows:avx2"
+    assert found.new.startswith("refused: AttributeError: ")
 
 
 def test_texts_are_short_and_differ_where_values_do() -> None:
