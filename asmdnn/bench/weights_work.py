@@ -12,6 +12,7 @@ from asmdnn.bench.numbers import TypedNumbers
 from asmdnn.bench.product_work import ProductSettings, ProductWork
 from asmdnn.bench.tensor_work import Peer
 from asmdnn.bench.words import direction, option
+from asmdnn.errors import Unimplemented
 from asmdnn.records import dataclass
 
 FORWARD = MappingProxyType({"FWD_B": 64, "FWD_D": 64, "FWD_I": 96})  # oneDNN's numbers
@@ -77,6 +78,9 @@ class WeightsWork(ProductWork):
             for role, name in self.names.items()
         }
         self.results = tuple(self.names[role] for role in self.written or ("dst",))
+        if self.written and (settings.scales or settings.zero_points):
+            words = "--attr-scales" if settings.scales else "--attr-zero-points"
+            raise Unimplemented(f"{words}: a gradient has none, leave it out with --dir={settings.dir}")
         if self.written:
             typed = {name: types[role] for role, name in self.names.items()}
             factors = tuple(name for role, name in self.names.items() if role not in self.written)

@@ -8,7 +8,7 @@ import pytest
 from asmdnn.bench.conv_work import ConvWork
 from asmdnn.bench.driver import TensorData
 from asmdnn.bench.peers import onednn_library
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import AsmdnnError, Unimplemented
 from tests.bench.test_command import run
 from tests.primitives import conv_gradients as reference
 from tests.support.cases import read
@@ -53,6 +53,13 @@ def test_post_ops_of_gradients(capsys: pytest.CaptureFixture[str]) -> None:
     code, (refused,) = run(capsys, "--conv", "--dir=BWD_D", "--attr-post-ops=relu+dw:k3s1p1", PROBLEMS[0])
     assert (code, refused["status"]) == (1, "unimplemented")
     assert "a gradient has no depthwise post-op" in refused["reason"]
+
+
+@pytest.mark.parametrize("words", ["--attr-scales=src:common:2", "--attr-zero-points=src:common:1"])
+@pytest.mark.parametrize("case", ["--conv --dir=BWD_D", "--deconv --dir=BWD_W"])
+def test_scales_and_zero_points_of_gradients_are_not_passed_over(words: str, case: str) -> None:
+    with pytest.raises(Unimplemented, match=f"{words.partition('=')[0]}: a gradient has none"):
+        work(f"{case} {words} {PROBLEMS[0]}")
 
 
 def test_a_case_prints_what_repeats_it() -> None:
