@@ -80,6 +80,7 @@ _WINOGRAD_GROUPS: Final = (
 )
 _SHORT_GROUPS: Final = "--conv --alg=auto --dir=FWD_I g32mb1ic512ih7oc512oh7kh3ph1 g32mb1ic512ih9oc512oh9kh3ph1"
 _RANKS: Final = "--topk --values=true --k=5 128x1000 --k=2 4096x8 --k=8 4096x64"
+_LISTS: Final = "--topk --values=true --k=8 4096x64 1024x128 128x1000"
 _LARGEST: Final = "--topk --k=1 --axis=1 --stag=axb 1x21x200x200 1x64x100x100 --stag=abx 128x1000 64x2048"
 _HALF_ROWS: Final = "--resampling --tag=abx --alg=linear mb1ic256ih20oh40 mb1ic64ih28oh56 mb1ic64ih19oh38"
 _SHORT_SUMS: Final = "--reduction --alg=sum,mean 1x2048x49:1x2048x1 1x4096x64:1x4096x1"
@@ -154,6 +155,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "recurrent.starts_last": _trial(_SEQUENCES),
         "topk.narrow_elements": _trial(_RANKS),
         "topk.narrow_largest": _trial(_LARGEST),
+        "topk.most_listed_long": _trial(_LISTS),
         "resampling.streaming_share": _trial(_ENLARGED),
         "reduction.whole_rows_bytes": _trial(_GRADIENTS),
         "reduction.whole_rows_of_sums_bytes": _trial(_GRADIENTS),

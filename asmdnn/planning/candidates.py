@@ -82,6 +82,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "recurrent.starts_last": (False, True),
         "topk.narrow_elements": (1, 32, 4096, 1 << 30),
         "topk.narrow_largest": (1, 64, 4096),
+        "topk.most_listed_long": (6, 10),
         "resampling.streaming_share": (2, 8, 32),
         "reduction.whole_rows_bytes": (1, 12 * MB, 1 << 62),
         "reduction.whole_rows_of_sums_bytes": (1, 12 * MB, 1 << 62),

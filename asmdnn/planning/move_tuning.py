@@ -178,6 +178,8 @@ class TopKTuning:
     narrow_elements: int = 4096  # of rows whose lists take ymm registers: Zen 5, top 2 of 4096x8 1.8x, 8 of 4096x64 1.4
     narrow_largest: int = 1  # the same for one result of each row
     most_listed: int = 10  # results of rows, more are sorted: lists of 8 took 0.7 to 1.1x as long, of 16 1.4 to 2.6x
+    listed_elements: int = 16  # or fewer; of longer rows so many results are listed,
+    most_listed_long: int = 10  # which is not timed apart on a Zen 3
     most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x
 
 

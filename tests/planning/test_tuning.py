@@ -348,6 +348,15 @@ def test_products_that_stream(machine: str, m: int, n: int, attr: dnn.Attr, stre
     assert tiles and {tile.streams for tile in tiles} == {streams}
 
 
+@pytest.mark.parametrize(("elements", "k", "way"), [(16, 8, "rows"), (17, 6, "rows"), (17, 7, "sorted")])
+def test_long_rows_are_sorted(elements: int, k: int, way: str) -> None:
+    """On Zen 5 from fewer results on than elsewhere."""
+    request = dnn.TopKForward("max", desc((64, elements)), desc((64, k), dtype=dnn.s32), 1)
+    for machine, wanted in (("zen5", way), ("zen4", "rows")):
+        engine = dnn.Engine(isa="avx2", threads=1, machine=machine)
+        assert dnn.primitive_desc(request, engine=engine).implementation == f"{wanted}:avx2"
+
+
 def test_rows_that_are_too_long_to_come_ahead() -> None:
     ahead = with_numbers(DEFAULT, "convolution", rows_ahead_l2=0.001)
     assert planned(LAST_ROWS, ahead) != planned(LAST_ROWS)

@@ -92,8 +92,8 @@ class TopKRequest(AlongAxis[TopKSpec]):
         desc, step, nest = self.desc, self.steps(tensors)[DST], self.nest(tensors)
         if not self.is_dense(tensors):
             raise Refused("elements along the axis do not lie side by side")
-        if desc.k > self.tuning.topk.most_listed:
-            raise Refused(f"k is {desc.k}, rows have lists up to {self.tuning.topk.most_listed}")
+        if desc.k > (most := self.most_listed):
+            raise Refused(f"k is {desc.k}, rows have lists up to {most}")
         if desc.k * step * f32.size_bytes > MAX_OFFSET:
             raise Refused("results of a row are more than 2 GiB apart")
         calls: Calls[TopKSpec] = []
@@ -103,6 +103,13 @@ class TopKRequest(AlongAxis[TopKSpec]):
             size = (some.extent, desc.src.dims[desc.axis])
             calls.append((spec_of(desc, self.isa_of_rows, "rows", size, strides), box, outer))
         return calls
+
+    @property
+    def most_listed(self) -> int:
+        """Results of a row that a list has, at most: longer ones are sorted."""
+        tuning = self.tuning.topk
+        is_short = self.desc.src.dims[self.desc.axis] <= tuning.listed_elements
+        return tuning.most_listed if is_short else tuning.most_listed_long
 
     @property
     def isa_of_rows(self) -> str:
