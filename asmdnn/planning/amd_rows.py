@@ -82,7 +82,7 @@ ZEN5: Final = Tuning(
     # 48 functions in L2 1.04x in the mean (0.97 to 1.28; clip backward 0.79 in one process), 24 of two tensors 1.03x
     # (0.96 to 1.12); past the caches square 1.17x, relu 1.08x, products of two tensors 1.05x, sizes that 4 divides.
     elementwise=ElementwiseTuning(wide_interleaved=8, wide_streamed=4),
-    # Rows of 32 to 30522 elements, fresh ones for each call: lists of 8 take 1.08 to 1.84x as long as sorting, of 6 0.78
+    # Rows of 32 to 30522 elements, fresh ones for each call: lists of 8 take 1.08 to 1.84x as long as sorts, of 6 0.78
     # to 1.45x, of 5 0.6 to 1.26x.  The same rows again and again would have branches of both foreseen.
     topk=TopKTuning(most_listed_long=6),
     # Planes of 8 columns 0.89x with zmm.  Whole planes of 4x4 and 5x5 1.16 to 1.20x by ymm, 7x7 1.06 to 1.1x, 10x10
