@@ -33,6 +33,10 @@ direct          mb1ic8iw3oc8kw5pw4                           any  any  any
 direct          g2mb1ic24ih6oc32kh3ph1                       any  any  any
 wide            g8mb1ic32ih6oc32kh3sh2ph1                    any  any  any
 wide            g3mb2ic15ih5oc9kh3ph1                        nhwc any  any
+wide            g5mb2ic20ih6oc20kh3ph1                       any  any  any
+wide            g7mb1ic28ih5oc84kh3sh2ph1                    nhwc any  any
+reorder+wide    g9mb2ic27ih4oc36kh3ph1                       any  nhwc any
+wide            g5mb1ic10iw9oc60kw3pw1                       any  any  any
 depthwise       g19mb2ic19ih7oc19kh3sh2ph1                   any  any  any
 depthwise       g32mb1ic32ih20iw9oc32kh3kw5ph1pw2            nhwc nhwc any
 depthwise       g16mb3ic16ih3oc16kh3ph1dh1                   any  any  any
@@ -45,6 +49,7 @@ reorder+wide    g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
 direct          deconv:mb2ic20ih5oc24kh3sh2ph1               any  any  any
 reorder+direct  deconv:mb1ic16ih4oc8kh1sh2                   any  any  any
 wide            deconv:g2mb2ic8ih5oc12kh3sh2ph1              any  any  any
+wide            deconv:g5mb2ic20ih5oc30kh3sh2ph1             any  any  any
 reorder+direct  deconv:mb1ic18ih4oc9kh2sh2                   nchw nhwc iohw
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
@@ -93,6 +98,19 @@ def test_lines_of_a_depthwise_kernel(level: IsaName, kernel: int, lines: int) ->
     found = {spec.lines for phase in plan.phases for spec in phase.kernels if isinstance(spec, DepthwiseWeightsSpec)}
     assert max(map(len, found)) == lines
     assert len(found) == (1 if lines == 1 else 2)
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+@pytest.mark.parametrize(("groups", "channels"), [(13, 8), (55, 8), (9, 24), (7, 4), (3, 20)])
+def test_groups_that_are_left_over_cost_no_more_than_others(groups: int, channels: int, isa: IsaName) -> None:
+    """Those of whole vectors are not computed with all others for their sake."""
+    engine = dnn.Engine(isa=isa, threads=1, machine=MACHINE)
+
+    def cycles(count: int) -> int:
+        size = f"g{count}mb1ic{count * channels}ih28oc{count * channels}kh3ph1"
+        return dnn.primitive_desc(gradient(size, bias=False)[0], engine=engine).plan.cycles
+
+    assert cycles(groups) < 1.4 * cycles(groups + 16 - groups % 16)
 
 
 RANGES = ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]

@@ -5,7 +5,7 @@ and input channels are exchanged.
 """
 
 from collections.abc import Iterator, Mapping
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
@@ -89,12 +89,9 @@ def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
     lanes = lanes_of(engine.isa)
     if picks_pixels(p):
         return of_picked_pixels(p.with_formats({"src": own_source(p, lanes)}) if p.src.is_any else p, engine)
-    own = {"src": own_source(p, lanes), "dst": own_result(p, lanes)}
-    wide, together = widened(p.with_formats(own), lanes)
-    if together == 1:
-        inner = tiles(wide, engine)
-    else:
-        inner = diagonals(p.with_formats(own), tiles(wide, engine), together, engine)
+    own = p.with_formats({"src": own_source(p, lanes), "dst": own_result(p, lanes)})
+    whole = p.groups - p.groups % groups_together(p, lanes)
+    inner = of_groups(own, engine) if whole in (0, p.groups) else of_both(own, whole, engine)
     given = {name: tensor for name, tensor in p.tensors().items() if not tensor.is_any}
     return between_reorders(inner, given, engine.tuning, isa=engine.isa)
 
@@ -128,7 +125,9 @@ def own_source(p: AdjointConvolution, lanes: int) -> MemoryDesc:
     channels = p.src.dims[1] // p.groups
     block = p.src.blocks[1]
     layout = None if p.src.is_any else image_layout(p.src)
-    if layout is not None and (p.groups == 1 or not (channels % block and block % channels)) and is_near(layout):
+    whole = p.groups - p.groups % groups_together(p, lanes)
+    fits = p.groups == 1 or not ((channels % block and block % channels) or whole * channels % block)
+    if layout is not None and fits and is_near(layout):
         return p.src
     if p.src.dims[1] < TAP_CHANNELS:
         return MemoryDesc(p.src.dims, f32, "abx")
@@ -151,13 +150,48 @@ def own_result(p: AdjointConvolution, lanes: int) -> MemoryDesc:
     return MemoryDesc(p.dst.dims, f32, f"aBx{lanes}b")
 
 
+def groups_together(p: AdjointConvolution, lanes: int) -> int:
+    """So many groups have whole vectors of output channels."""
+    return lanes // gcd(p.dst.dims[1] // p.groups, lanes)
+
+
+def of_both(p: AdjointConvolution, whole: int, engine: Engine) -> Plan:
+    """The plans for the first groups, of which some together have whole vectors, and for the few after them."""
+    groups, *dims = p.weights.dims
+    assembly = Assembly(engine.tuning, engine.isa)
+    for first, count in ((0, whole), (whole, groups - whole)):
+        some = p.with_formats(
+            {
+                "src": some_channels(p.src, groups, first, count),
+                "weights": MemoryDesc((count, *dims), f32, "any"),
+                "dst": some_channels(p.dst, groups, first, count),
+            }
+        )
+        assembly.add_plan(of_groups(some, engine), {"weights": View("weights", first * prod(dims) * f32.size_bytes)})
+    weights = MemoryDesc(p.weights.dims, f32, LETTERS[: p.weights.ndims])
+    return assembly.plan(f"wide:{engine.isa}", {"src": p.src, "weights": weights, "dst": p.dst}, ("weights",))
+
+
+def some_channels(tensor: MemoryDesc, groups: int, first: int, count: int) -> MemoryDesc:
+    """Those of so many groups."""
+    images, channels, *pixels = tensor.dims
+    each = channels // groups
+    return tensor.submemory((images, count * each, *pixels), (0, first * each, *[0] * len(pixels)))
+
+
+def of_groups(p: AdjointConvolution, engine: Engine) -> Plan:
+    """The plan for groups of whole vectors, or for some that are computed together."""
+    wide, together = widened(p, lanes_of(engine.isa))
+    return tiles(wide, engine) if together == 0 else diagonals(p, tiles(wide, engine), together, engine)
+
+
 def widened(p: AdjointConvolution, lanes: int) -> tuple[AdjointConvolution, int]:
-    """The same with so many groups together as one that its output channels are whole vectors."""
-    if p.groups == 1 or p.dst.dims[1] // p.groups % lanes == 0:
-        return p, 1
+    """The same with so many groups together as one that its output channels are whole vectors, or all of fewer; 0 if
+    those of one are, or there is but one."""
+    together = min(groups_together(p, lanes), p.groups)
+    if not p.has_groups or (together == 1 and p.dst.dims[1] // p.groups % lanes == 0):
+        return p, 0
     groups, out, into, *kernel = p.weights.dims
-    whole = [m for m in range(1, groups + 1) if groups % m == 0 and m * out % lanes == 0]
-    together = min(whole, default=groups)
     dims = (together * out, together * into, *kernel)
     if groups > together:
         dims = (groups // together, *dims)
