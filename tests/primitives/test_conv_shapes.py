@@ -10,7 +10,7 @@ from asmdnn.bench.problems import ConvProblem
 from tests.primitives.conv_case import ConvCase, proven
 from tests.primitives.conv_run import check_results
 
-LAYOUTS = ("any", "axb", "aBx8b", "aBx16b", "abx", "axb~3", "axb+5", "abx~2", "bxa")
+LAYOUTS = ("any", "axb", "aBx8b", "aBx16b", "abx", "axb~3", "axb+5", "abx~2", "bxa", "aBx2b")
 WEIGHTS = ("any", "any", "abx", "xba", "axb~3", "ABx8b8a", "ABx4a2b")
 CHAINS = ((), ("relu",), ("relu:0.25",), ("sum",), ("sum:0.5", "relu"), ("relu", "sum"))
 CHANNELS = st.one_of(st.integers(1, 20), st.sampled_from((23, 24, 31, 32, 33, 48, 63, 64, 65)))

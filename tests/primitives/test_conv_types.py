@@ -35,6 +35,7 @@ SHAPES = {  # problem, formats
     "groups": ("g3mb1ic30ih5oc57kh3ph1", ("any", "any", "any")),
     "groups of half a step": ("g2mb1ic10ih5oc6kh3ph1", ("any", "any", "any")),
     "blocks": ("mb1ic35ih5oc33kh3ph1", ("aBx16b", "any", "aBx16b")),
+    "blocks as wide as a dilated step": ("mb1ic8ih2iw14oc16kh1kw4dw1", ("aBx4b", "any", "any")),
     "planes": ("mb1ic7ih5oc9kh3ph1", ("abx", "any", "abx")),
     "plain weights": ("mb1ic7ih5oc9kh3ph1", ("axb", "abcd", "axb")),
     "few channels": ("mb1ic3ih9oc16kh5ph2sh2", ("any", "any", "any")),

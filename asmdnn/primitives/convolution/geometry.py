@@ -124,7 +124,8 @@ class ConvGeometry:
         next position of its row."""
         last = self.axes[-1]
         touch = last.d * self.src.pixel_bytes == self.steps * self.src.channel_bytes
-        return last.positions is None and touch and self.ic % self.types.group == 0
+        in_one_block = self.src.block >= self.steps
+        return last.positions is None and touch and in_one_block and self.ic % self.types.group == 0
 
     @property
     def src_pixels(self) -> int:
