@@ -22,6 +22,7 @@ reorder+direct  mb1ic12ih8oc9kh1sh2                          nchw any  any
 reorder+direct  mb2ic20ih7oc16kh1sh3                         any  any  any
 reorder+direct  g2mb1ic16ih5iw8oc32kh1kw1sh2sw1              nhwc nhwc any
 reorder+direct  mb1ic3iw9oc8kw1sw2                           any  any  any
+reorder+direct  mb2ic12ih3iw9oc16kh1kw1sh1sw2                abcD4d any any
 direct          mb1ic12ih8oc9kh1sh2ph1                       nchw any  any
 direct          mb3ic9ih6oc33kh1                             any  any  any
 direct          mb1ic3ih12oc32kh5sh2ph2                      any  any  any
@@ -51,6 +52,7 @@ reorder+direct  deconv:mb1ic16ih4oc8kh1sh2                   any  any  any
 wide            deconv:g2mb2ic8ih5oc12kh3sh2ph1              any  any  any
 wide            deconv:g5mb2ic20ih5oc30kh3sh2ph1             any  any  any
 reorder+direct  deconv:mb1ic18ih4oc9kh2sh2                   nchw nhwc iohw
+reorder+direct  deconv:mb2ic16iw5oc12kw1sw2                  any  aBC4c16b any
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
 ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)

@@ -97,9 +97,13 @@ def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
 
 
 def picks_pixels(p: AdjointConvolution) -> bool:
-    """Whether of src only pixels apart from one another are read, each by one position of a kernel."""
+    """Whether of src only pixels apart from one another are read, each by one position of a kernel.
+
+    They are a view by larger strides, which pixels in blocks have not.
+    """
     inside = all((o - 1) * s < i for o, s, i in zip(p.dst.dims[2:], p.strides, p.src.dims[2:], strict=True))
-    return {*p.kernel} == {1} != {*p.strides} and not any(p.padding_l) and inside and p.src.nelems() > 0
+    by_strides = all(dim < 2 for dim, _ in p.src.inner_blocks) and p.src.nelems() > 0
+    return {*p.kernel} == {1} != {*p.strides} and not any(p.padding_l) and inside and by_strides
 
 
 def of_picked_pixels(p: AdjointConvolution, engine: Engine) -> Plan:
