@@ -120,6 +120,18 @@ def test_u8_weights_are_multiplied(isa: str) -> None:
     np.testing.assert_array_equal(found, meant("src", given, scaled) @ meant("weights", given, scaled))
 
 
+@ISAS
+@pytest.mark.parametrize("dst", [dnn.f32, dnn.u8, dnn.s8], ids=str)
+@pytest.mark.parametrize("scales", [{}, {"src": 0, "weights": 0}, {"weights": 4}], ids=str)
+def test_batches_of_weights_with_zero_points(isa: str, scales: dict[str, int], dst: dnn.DataType) -> None:
+    """Floats are made of matrices alone."""
+    attr = dnn.Attr(scales=scales, zero_points={"weights": 0})
+    desc = dnn.MatMul(t(2, M, K, dtype=dnn.u8), t(1, K, N, dtype=dnn.s8), t(2, M, N, dtype=dst))
+    pd = dnn.primitive_desc(desc, attr, dnn.Engine(isa=isa, threads=1))  # type: ignore[arg-type]
+    found, given = call(pd)
+    np.testing.assert_array_equal(found, rounded(meant("src", given, attr) @ meant("weights", given, attr), dst))
+
+
 SCALES = [  # of scales and of zero points, groups
     ({"src": 2}, {}, {}),
     ({"src": 3, "weights": 2}, {"src": 0}, {"src": (1, 48)}),

@@ -16,7 +16,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.products.matmul import MatMul
-from asmdnn.primitives.products.weight_only import COMMON, NAME
+from asmdnn.primitives.products.weight_only import COMMON, MATRIX, NAME
 from asmdnn.primitives.products.weight_only import plan as plan_of_floats
 from asmdnn.primitives.reorder.copies import WORD
 from asmdnn.primitives.reorder.plan import reordered
@@ -61,6 +61,8 @@ def check(desc: MatMul, attr: Attr) -> None:
     masks, points = dict(attr.scales), dict(attr.zero_points)
     if desc.src.dtype not in INTEGERS8:
         raise Refused(f"src is {desc.src.dtype}, bytes become floats")
+    if desc.dst.ndims != MATRIX:
+        raise Refused(f"dst has {desc.dst.ndims} dims, {MATRIX} are multiplied so")
     if "weights" not in points and "weights" not in dict(attr.groups):
         raise Refused("weights have neither zero points nor groups, which tiles of integers lack")
     if desc.dst.dtype == s32:
