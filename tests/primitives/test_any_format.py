@@ -3,6 +3,9 @@
 And no plan refuses its own choice: asked again with the formats that it has chosen for `any`, it is the same plan.
 """
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ import asmdnn as dnn
 from asmdnn.definitions.convolution import convolution
 from asmdnn.definitions.windows import SlidingWindow
 from asmdnn.primitives.products.gemm import Gemm
+from tests.primitives import every_kind
 from tests.primitives.formats import RandomChain, broadcast, chains, check, formats, integers, quick, thorough
 
 SIZES = st.sampled_from((0, 1, 1, 2, 3, 5, 8, 9, 17))
@@ -145,3 +149,24 @@ def test_some(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_many(kind: str) -> None:
     thorough(given(KINDS[kind])(lambda case: check(*case)))()
+
+
+def left_to_the_library(desc: Any) -> Iterator[Any]:
+    """The description with `any` as the format of one tensor, then of one more each time."""
+    for name in desc.__slots__:
+        tensor = getattr(desc, name)
+        if not isinstance(tensor, dnn.MemoryDesc):
+            continue
+        free = dnn.MemoryDesc(tensor.dims, tensor.dtype, "any")
+        with contextlib.suppress(dnn.InvalidArguments):  # which says that it needs a format
+            yield replace(desc, **{name: free})
+            desc = replace(desc, **{name: free})
+
+
+def test_planners_choose_a_format_wherever_one_may_be_left_to_them() -> None:
+    engine = dnn.Engine(isa="avx2", threads=1, machine="zen3")
+    for desc in (*every_kind.WITH_POST_OPS, *every_kind.others()):
+        for free in left_to_the_library(desc):
+            with contextlib.suppress(dnn.Unimplemented):
+                pd = dnn.primitive_desc(free, engine=engine)
+                assert not any(tensor.is_any for tensor in pd.plan.tensors.values())

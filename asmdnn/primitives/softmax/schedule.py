@@ -60,7 +60,7 @@ class SoftmaxRequest(AlongAxis[Spec]):
         nest = self.nest(tensors)
         axis = row_in(nest)
         calls: Calls[Spec] = []
-        far = self.desc.src.size_bytes >= self.tuning.softmax.prefetched_bytes and tensors["src"].dtype == f32
+        far = tensors["src"].size_bytes >= self.tuning.softmax.prefetched_bytes and tensors["src"].dtype == f32
         for box, some, outer in row_calls(nest, axis.extent, self.tuning.elementwise, widest(tensors)):
             calls.append((SoftmaxSpec(**self.fields(tensors, axis, some), prefetches=far), box, outer))
         return calls
