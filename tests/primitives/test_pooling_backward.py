@@ -99,6 +99,14 @@ def test_results(isa: str, shape: Any, alg: str) -> None:
         assert name == ("maxima" if alg == "max" else "means")
 
 
+@pytest.mark.parametrize("tag", ["axb~3", "abx~3"])
+def test_gaps_of_a_gradient_are_not_read_once_it_is_divided(isa: str, tag: str) -> None:
+    for shape in SHAPES:
+        desc, _, _ = gradient(shape, "avg_exclude_padding", tag)
+        proved(desc, isa)
+    check(*gradient(SHAPES[5], "avg_exclude_padding", tag), isa, 1e-5)
+
+
 @pytest.mark.parametrize("places", [dnn.s32, dnn.u8], ids=str)
 @pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
 def test_what_the_forward_pass_keeps(isa: str, shape: Any, places: dnn.DataType) -> None:

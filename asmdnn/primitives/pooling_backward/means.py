@@ -23,7 +23,8 @@ from asmdnn.primitives.core.implementation import plan_of
 from asmdnn.primitives.deconvolution import kind as deconvolution
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
-from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.primitives.products.matrices import has_gaps
+from asmdnn.primitives.shapes.formats import dense_like, of_type
 from asmdnn.types import f32
 
 Floats = npt.NDArray[np.float32]
@@ -43,7 +44,7 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     channels = desc.diff_src.dims[1]
     dims = (channels, 1, 1, *desc.kernel) if channels > 1 else (1, 1, *desc.kernel)
     adjoint = AdjointDeconvolution(
-        src=desc.diff_dst if same else in_f32(desc.diff_dst),
+        src=desc.diff_dst if same else dense_in_f32(desc.diff_dst),
         weights=MemoryDesc(dims, f32, "any"),
         dst=desc.diff_src,
         **{name: getattr(desc, name) for name in ("strides", "dilations", "padding_l", "padding_r")},
@@ -52,18 +53,24 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     weights = inner.tensors["weights"]
     value = factors.flat[0] if same else np.float32(1)
     assembly = Assembly(engine.tuning, engine.isa)
-    tensors = {"diff_src": inner.tensors["dst"], "diff_dst": of_type(inner.tensors["src"], desc.diff_dst.dtype)}
+    read = inner.tensors["src"]
+    diff_dst = of_type(read, desc.diff_dst.dtype) if desc.diff_dst.is_any else desc.diff_dst
+    tensors = {"diff_src": inner.tensors["dst"], "diff_dst": diff_dst}
     places = {"src": View("diff_dst"), "dst": View("diff_src"), "weights": View(WEIGHTS)}
     if not same:
-        divide(assembly, tensors["diff_dst"], factors, engine)
+        divide(assembly, diff_dst, read, factors, engine)
         places["src"] = View(DIVIDED)
     assembly.add_plan(inner, places)
     assembly.constants[WEIGHTS] = constant_words(Memory.from_numpy(np.full(dims, value, np.float32), weights).array)
     return assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("diff_src",))
 
 
-def in_f32(tensor: MemoryDesc) -> MemoryDesc:
-    return MemoryDesc(tensor.dims, f32, "any") if tensor.is_any else of_type(tensor, f32)
+def dense_in_f32(tensor: MemoryDesc) -> MemoryDesc:
+    """As scratch, in which all is written: without the gaps that a tensor may have."""
+    free = MemoryDesc(tensor.dims, f32, "any")
+    if tensor.is_any:
+        return free
+    return dense_like(tensor, free) if has_gaps(tensor) else of_type(tensor, f32)
 
 
 def factors_of(desc: PoolingBackward) -> Floats:
@@ -75,9 +82,8 @@ def factors_of(desc: PoolingBackward) -> Floats:
     return (1 / np.maximum(found, 1)).astype(np.float32)
 
 
-def divide(assembly: Assembly, diff_dst: MemoryDesc, factors: Floats, engine: Engine) -> None:
+def divide(assembly: Assembly, diff_dst: MemoryDesc, divided: MemoryDesc, factors: Floats, engine: Engine) -> None:
     """diff_dst times the factors, into scratch of f32."""
-    divided = of_type(diff_dst, f32)
     plane = MemoryDesc((1, 1, *factors.shape), f32, LETTERS[: diff_dst.ndims])
     request = Request(
         "divided", ("diff_dst", diff_dst), ("dst", divided), {"factors": plane},
