@@ -177,3 +177,27 @@ def test_a_step_whose_first_result_nobody_wants() -> None:
     net = dnn.load_onnx(wire.model(body), engine=engine("avx2"))
     assert net.outputs["y"][0] == (1, 1, 4)
     assert compiled(net).way.changes == ()
+
+
+AFTER_REPEATED = {
+    "CumSum": lambda g, x: g.apply("CumSum", x, np.int64(1)),
+    "InstanceNormalization": lambda g, x: g.apply("InstanceNormalization", x, random(3), random(3)),
+    "LRN": lambda g, x: g.apply("LRN", x, size=3),
+    "Softmax": lambda g, x: g.apply("Softmax", x, axis=1),
+    "LayerNormalization": lambda g, x: g.apply("LayerNormalization", x, random(8)),
+    "Sigmoid": lambda g, x: g.apply("Sigmoid", x),
+    "Mul": lambda g, x: g.apply("Mul", x, random(1, 3, 1, 1)),
+    "MaxPool": lambda g, x: g.apply("MaxPool", x, kernel_shape=(2, 2)),
+    "Resize": lambda g, x: g.apply("Resize", x, np.zeros(0, np.float32), np.float32([1, 1, 2, 2])),
+}
+
+
+@pytest.mark.parametrize("op", AFTER_REPEATED)
+def test_what_reads_repeated_images_is_native(op: str) -> None:
+    g = dnn.Graph(op)
+    x = g.input("x", (1, 3, 8, 8))
+    y = AFTER_REPEATED[op](g, g.apply("Expand", x, np.int64([2, 3, 8, 8])))
+    net, values = g.compile(y=y, engine=engine("avx2")), random(1, 3, 8, 8)
+    net.check()
+    found, wanted = net.run({"x": values})["y"], reference(net, {"x": values})["y"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

@@ -170,3 +170,37 @@ def test_planners_choose_a_format_wherever_one_may_be_left_to_them() -> None:
             with contextlib.suppress(dnn.Unimplemented):
                 pd = dnn.primitive_desc(free, engine=engine)
                 assert not any(tensor.is_any for tensor in pd.plan.tensors.values())
+
+
+REPEATED: list[Any] = [
+    lambda src, dst: dnn.EltwiseForward(every_kind.INFERENCE, "relu", src, dst),
+    lambda src, dst: dnn.BinaryForward("add", src, dnn.MemoryDesc((1, 19, 5), dnn.f32, "abc"), dst),
+    lambda src, dst: dnn.SoftmaxForward(every_kind.INFERENCE, "accurate", src, dst, 2),
+    lambda src, dst: dnn.GroupNormForward(every_kind.INFERENCE, src, dst, 1),
+    lambda src, dst: dnn.LayerNormForward(every_kind.INFERENCE, src, dst),
+    lambda src, dst: dnn.LRNForward(every_kind.INFERENCE, "lrn_across_channels", src, dst),
+    lambda src, dst: dnn.CumulativeSum(src, dst, 1),
+]
+
+
+@pytest.mark.parametrize("strides", [(0, 5, 1), (0, 1, 19), (5, 0, 1), (95, 5, 0)], ids=str)
+@pytest.mark.parametrize("number", range(len(REPEATED)))
+def test_results_do_not_lie_as_a_source_that_is_repeated(number: int, strides: tuple[int, ...]) -> None:
+    """In the order of the source otherwise, and with the numbers of a copy."""
+    dims, engine, results = (3, 19, 5), dnn.Engine(isa="avx2", threads=1), []
+    size = 1 + sum((n - 1) * s for n, s in zip(dims, strides, strict=True))
+    stored = integers(0, (size,))
+    repeated = dnn.MemoryDesc(dims, dnn.f32, strides=strides)
+    for src in (repeated, dnn.MemoryDesc(dims, dnn.f32, "abc")):
+        desc = REPEATED[number](src, dnn.MemoryDesc(dims, dnn.f32, "any"))
+        pd = dnn.primitive_desc(desc, engine=engine)
+        pd.plan.check()
+        memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
+        memories["src0" if "src0" in memories else "src"] = dnn.Memory(
+            src, stored if src is repeated else stored[repeated.offsets()].reshape(-1)
+        )
+        dnn.Primitive(pd).execute(**memories)
+        results.append(memories["dst"].numpy())
+        if src is repeated and not strides[0]:
+            assert pd.dst_desc.tag == ("abc" if strides[1] > strides[2] else "acb")
+    np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-6)

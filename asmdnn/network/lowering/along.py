@@ -18,8 +18,9 @@ def lower_lrn(steps: Steps, group: Group) -> None:
     node = group.node
     source = steps.place(node.inputs[0])
     numbers = (node.get("alpha", 1e-4), node.get("beta", 0.75), node.get("bias", 1.0))
+    result = any_format(source.desc.dims)
     desc = LRNForward(
-        PropKind.forward_inference, "lrn_across_channels", source.desc, source.desc, node.get("size"), *numbers
+        PropKind.forward_inference, "lrn_across_channels", source.desc, result, node.get("size"), *numbers
     )
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
@@ -42,7 +43,7 @@ def lower_cumulative(steps: Steps, group: Group) -> None:
         raise Refused(f"its axis {node.inputs[1]} is no constant")
     flags = (bool(node.get("exclusive", 0)), bool(node.get("reverse", 0)))
     kind = CumulativeSum if node.op == "CumSum" else CumulativeProduct
-    desc = kind(source.desc, source.desc, int(np.ravel(axis)[0]), *flags)
+    desc = kind(source.desc, any_format(source.desc.dims), int(np.ravel(axis)[0]), *flags)
     steps.add(group.nodes, group.label, desc, {"src": source}, {"dst": group.result})
 
 

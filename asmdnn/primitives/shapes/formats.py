@@ -22,12 +22,21 @@ def of_type(desc: MemoryDesc, dtype: DataType) -> MemoryDesc:
 
 
 def like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
-    """`desc`; if its format is any, that of the model, or a plain one if the model has none for it."""
+    """`desc`; if its format is any, that of the model, or a plain one if the model has none for it.
+
+    Elements of a model that share memory, such as those that a stride of 0 repeats, have places of their own then.
+    """
     if not desc.is_any:
         return desc
     if model.dims == desc.dims and model.dtype == desc.dtype and not model.is_any:
-        return model
+        return unshared(model) if model.may_overlap else model
     return row_major(desc.dims, desc)
+
+
+def unshared(model: MemoryDesc) -> MemoryDesc:
+    """A dense format whose dims lie in the model's order; what the model repeats is outermost."""
+    order = sorted(range(model.ndims), key=lambda dim: (model.strides[dim] != 0, -model.strides[dim], dim))
+    return MemoryDesc(model.dims, model.dtype, tag_of(tuple(order), model.inner_blocks))
 
 
 def dense_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
