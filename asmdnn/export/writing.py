@@ -85,8 +85,12 @@ def of_segment(net: Network, name: str) -> Exported:
         states = ", ".join(state.name for state in planned.model.states)
         raise InvalidArguments(f"the network keeps {states} between calls: make them inputs and outputs to export it")
     part = planned.runnable.native
+    if not planned.runnable.parts:
+        raise InvalidArguments(
+            "a network that computes nothing cannot be exported: its outputs are inputs or constants"
+        )
     if part is None:
-        said = "; ".join(f"{label} ({reason})" for label, reason in planned.refused.items()) or "all of it is constant"
+        said = "; ".join(f"{label} ({reason})" for label, reason in planned.refused.items())
         raise InvalidArguments(f"nodes in numpy cannot be exported, leave them to the caller: {said}")
     (segment,) = planned.segments
     assert isinstance(segment, CompiledSegment)

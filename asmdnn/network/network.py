@@ -189,6 +189,8 @@ class Network(PlanViews):
     def _native(self, what: str) -> NativePart:
         """The part of a network that has no other."""
         part = self._runnable.native
+        if part is None and not self._runnable.parts:
+            raise InvalidArguments(f"a network that computes nothing cannot be {what}, use run()")
         if part is None:
             raise InvalidArguments(f"only a network without nodes in numpy can be {what}, use run()")
         return part

@@ -191,6 +191,11 @@ def of_open_dims() -> dnn.Network:
     return g.compile(engine=engine(), y=g.apply("Relu", g.input("x", ("n", 4))))
 
 
+def nothing_to_compute() -> dnn.Network:
+    g = dnn.Graph()
+    return g.compile(engine=engine(), y=g.apply("Flatten", g.input("x", (2, 4))))
+
+
 def of_8_bits() -> dnn.Network:
     ml_dtypes = pytest.importorskip("ml_dtypes", reason="numpy's types of 8 bits: pip install ml_dtypes")
     g = dnn.Graph()
@@ -204,6 +209,7 @@ def of_8_bits() -> dnn.Network:
         (numpy_nodes, "nodes in numpy cannot be exported, leave them to the caller: .*odd"),
         (with_state, "the network keeps past between calls: make them inputs and outputs"),
         (of_open_dims, r"the network has open dims, .* export net\.at\(shapes\)"),
+        (nothing_to_compute, "a network that computes nothing cannot be exported: its outputs are inputs or constants"),
         (of_8_bits, "input x is float8_e5m2, for which C has no type: cast it"),
         (lambda: 5, "source must be a Network or a PrimitiveDesc, not 5"),
     ],

@@ -204,6 +204,16 @@ def test_only_native_networks_are_saved(tmp_path: Path) -> None:
         net.save(tmp_path / "x.pack")
 
 
+def test_what_computes_nothing_is_neither_saved_nor_bound(tmp_path: Path) -> None:
+    """Nor is it said to have nodes in numpy."""
+    g = dnn.Graph()
+    net = g.compile(engine=engine(), y=g.apply("Flatten", g.input("x", (2, 3))))
+    with pytest.raises(InvalidArguments, match="a network that computes nothing cannot be saved"):
+        net.save(tmp_path / "x.pack")
+    with pytest.raises(InvalidArguments, match="a network that computes nothing cannot be bound"):
+        net.bind(x=np.zeros((2, 3), np.float32), y=np.zeros((2, 3), np.float32))
+
+
 @pytest.mark.parametrize("path", [None, 3, "", "no/such/folder/x.pack", "a\0b"])
 def test_paths_that_cannot_be_written(net: dnn.Network, path: Any) -> None:
     with pytest.raises(InvalidArguments, match=r"path|pack"):
