@@ -1,6 +1,7 @@
 """Dims of inputs: those of the model, those that a caller adds, and what is open until arrays come."""
 
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any
 
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
@@ -111,7 +112,7 @@ def declared_dims(name: Any, declared: Declared, value: Any) -> tuple[AnyDim, ..
     if not isinstance(name, str) or name not in declared:
         raise InvalidArguments(f"{shown(name)} is no input of the model: {did_you_mean(shown(name), declared)}")
     try:
-        dims = tuple(n if n is None or isinstance(n, str | Dim) else int(n) for n in no_text(value))
+        dims = tuple(n if n is None or isinstance(n, str | Dim) else index(n) for n in no_text(value))
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"shapes[{name!r}] must be integers, names or Dims, not {shown(value)}") from None
     known = declared[name].shape

@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import index
 from os import PathLike
 from typing import Any
 
@@ -123,7 +124,7 @@ class OpenNetwork(Network):
         if not isinstance(shapes, Mapping) or not set(self._open) <= shapes.keys() <= self._dims.declared.keys():
             raise InvalidArguments(f"shapes must have dims of {', '.join(self._open)}, not {shown(shapes)}")
         try:
-            asked = {name: tuple(int(n) for n in items(shape)) for name, shape in shapes.items()}
+            asked = {name: tuple(index(n) for n in items(shape)) for name, shape in shapes.items()}
         except Exception:  # whatever the caller's objects do
             raise InvalidArguments(f"shapes must be dims, tuples of integers, not {shown(shapes)}") from None
         if not all(0 <= n <= LARGEST_DIM for shape in asked.values() for n in shape):

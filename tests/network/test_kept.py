@@ -65,6 +65,16 @@ def test_found_after_the_first_run(directory: Path) -> None:
     assert [step.label for step in again.segments[0].steps] == ["Conv 'first' + Relu, Mul", "reorder y"]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("more", [{"shapes": (1, 4)}, {"shapes": "x"}, {"shapes": 5}, {"constants": ["s"]}], ids=str)
+def test_words_that_are_wrong_find_nothing(directory: Path, more: dict[str, Any]) -> None:
+    """Where a network is kept for the same model without them."""
+    model = wire.model(wire.graph([wire.node("Relu", ["x"], ["y"])], {"x": (1, 4)}, ["y"]))
+    dnn.load_onnx(model, engine=engine())(random(1, 4))
+    assert is_kept(dnn.load_onnx(model, engine=engine()))
+    with pytest.raises(dnn.InvalidArguments, match=r"must map names of inputs to values, not"):
+        dnn.load_onnx(model, engine=engine(), **more)
+
+
 def test_what_is_another_network(directory: Path, tmp_path: Path) -> None:
     load()(random(1, 3, 6, 7))
     (tmp_path / "m.onnx").write_bytes(MODEL)

@@ -46,3 +46,12 @@ def test_what_does_not_scale_alone() -> None:
     data = wire.model(wire.graph(nodes, {"x": ("batch", 4)}, ["y"]))
     with pytest.raises(dnn.Unimplemented, match="leave out deterministic='batch'"):
         dnn.load_onnx(data, engine=engine(), deterministic="batch")
+
+
+def test_dims_that_are_no_integers() -> None:
+    """Cut to integers they would be a shape that nobody asked for."""
+    with pytest.raises(dnn.InvalidArguments, match=r"shapes\['x'\] must be integers, names or Dims, not \(2.5, 4\)"):
+        dnn.load_onnx(model(), {"x": (2.5, 4)}, engine=engine())
+    net = dnn.load_onnx(model(), engine=engine())
+    with pytest.raises(dnn.InvalidArguments, match=r"shapes must be dims, tuples of integers, not .*2.5"):
+        net.at({"x": (2.5, 4)})

@@ -329,6 +329,9 @@ def test_a_stream_of_another_engine(primitive: dnn.Primitive, memories: dict[str
     told = f"l2_bytes {other.l2_bytes} instead of {engine.l2_bytes}"
     with pytest.raises(dnn.InvalidArguments, match=f"stream is of another engine, .*{told}"):
         primitive.execute(dnn.Stream(other), **memories)
+    tuned = replace(engine, tuning=replace(engine.tuning, phases=replace(engine.tuning.phases, call_cycles=99)))
+    with pytest.raises(dnn.InvalidArguments, match="another tuning: make it of the primitive's engine"):
+        primitive.execute(dnn.Stream(tuned), **memories)
     primitive.execute(dnn.Stream(replace(engine)), **memories)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,9 +89,11 @@ def key_of(
 def key_with(key: str | None, seed: Any, state: Any, bounds: Any = None) -> str | None:
     """The key of a network that has, beside what `key` says, an input of the name `seed`, outputs tied to inputs, and
     values with bounds; None where these are no names and numbers, or there is no key."""
-    ties = [x for pair in items(state) for x in pair]
     if key is None or (seed is None and state is None and bounds is None):
         return key
+    if not isinstance(state, Mapping | None):
+        return None
+    ties = [x for pair in items(state) for x in pair]
     if not all(isinstance(name, str) for name in ties) or not isinstance(seed, str | None):
         return None
     most = [*bounds.items()] if isinstance(bounds, Mapping) else []
@@ -119,11 +122,14 @@ def made_for(engine: Engine, precision: Precision) -> tuple[Any, ...]:
 
 def dim_text(dim: Any) -> str:
     """A number, the name of an open dim, or a Dim."""
-    return repr(dim if dim is None or isinstance(dim, str | Dim) else int(dim))
+    return repr(dim if dim is None or isinstance(dim, str | Dim) else index(dim))
 
 
 def items(given: Any) -> list[tuple[Any, Any]]:
-    return sorted(given.items()) if isinstance(given, Mapping) else []
+    """Raises TypeError for what is no mapping, which is not the same as none."""
+    if not isinstance(given, Mapping | None):
+        raise TypeError(type(given).__name__)
+    return sorted((given or {}).items())
 
 
 @cache

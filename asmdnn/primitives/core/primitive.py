@@ -93,10 +93,10 @@ class Primitive:
             raise InvalidArguments(f"stream must be a Stream or None, not {type(stream).__name__}")
         mine, its = self.pd.engine, stream.engine
         if its is not mine and its != mine:
+            pairs = {field.name: (getattr(its, field.name), getattr(mine, field.name)) for field in fields(mine)}
+            long = {"tuning": "another tuning"}  # which has hundreds of numbers
             differing = ", ".join(
-                f"{field.name} {getattr(its, field.name)} instead of {getattr(mine, field.name)}"
-                for field in fields(mine)
-                if getattr(its, field.name) != getattr(mine, field.name)
+                long.get(name, f"{name} {a} instead of {b}") for name, (a, b) in pairs.items() if a != b
             )
             raise InvalidArguments(f"stream is of another engine, with {differing}: make it of the primitive's engine")
 
