@@ -74,7 +74,8 @@ def _read(path: Path) -> Iterator[Timed]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArguments(f"compare: {path} cannot be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InvalidArguments(f"compare: {path} cannot be read: {why}") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -39,7 +39,7 @@ def run_network(arguments: Sequence[str]) -> int:
     """The exit status: 1 if a peer that computes in f32, as we do, answers otherwise.  Raises AsmdnnError for what
     cannot be run."""
     words = list(with_values(arguments))
-    if len(words) < 2 or any(word in ("-h", "--help") for word in words):
+    if not words or any(word in ("-h", "--help") for word in words):
         show_help(USAGE.format(model=HELP))
         return 0
     asked = model_words("bench", [word for word in words if word.partition("=")[0] not in OWN])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from asmdnn.bench.peers import models
+from asmdnn.cli import bench_network
 from asmdnn.cli.main import main
 from tests.network import wire
 from tests.network.nets import random
@@ -108,6 +109,18 @@ def test_bad_words(words: list[str], model: str, capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr()
     assert len(shown.err.splitlines()) == 1
     assert "--peer" not in words[0] or not shown.out  # before anything is run
+
+
+def test_a_model_is_word_enough(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench_network, "MAX_MS", 20)
+    path = tmp_path / "map.onnx"
+    path.write_bytes(wire.model(wire.graph([wire.node("Relu", ["x"], ["y"])], {"x": (1, 8)}, ["y"])))
+    assert main(["bench", f"--network={path}"]) == 0
+    assert "asmdnn" in capsys.readouterr().out.splitlines()[1]
+    assert main(["bench", "--network", str(tmp_path / "lost.onnx")]) == 2
+    assert "lost.onnx' cannot be read" in capsys.readouterr().err
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
