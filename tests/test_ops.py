@@ -241,7 +241,7 @@ def test_numpy_integers(data: Data) -> None:
 @pytest.mark.parametrize(
     ("x", "w", "b", "options", "message"),
     [
-        ((2, 3, 9, 8), (16, 4, 3, 3), None, {}, "4 input channels, .* 3"),
+        ((2, 3, 9, 8), (16, 4, 3, 3), None, {}, "x has 3 channels, weights are for 4"),
         ((2, 3, 9, 8), (16, 3, 3, 3), 15, {}, "^b.* 15 .* 16"),
         ((2, 3, 9, 8), (16, 3, 3, 3), 17, {}, "^b.* 17 .* 16"),
         ((2, 3, 2, 8), (16, 3, 3, 3), None, {}, "weights of 3x3 exceed the padded x of 2x8"),

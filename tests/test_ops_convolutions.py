@@ -109,8 +109,8 @@ X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
     ("call", "message"),
     [
         (lambda: ops.conv2d(X, W, groups=3), "the first must be a multiple of groups, 3"),
-        (lambda: ops.conv2d(X, W), "weights has 4 input channels, src has 8"),
-        (lambda: ops.conv2d(X, W, groups=4), "weights has 16 input channels in 4 groups, src has 8"),
+        (lambda: ops.conv2d(X, W), "x has 8 channels, weights are for 4: make them equal"),
+        (lambda: ops.conv2d(X, W, groups=4), "x has 8 channels, weights are for 16: make them equal"),
         (lambda: ops.conv2d(X, W, groups=0), "groups must be an integer of at least 1, below .*, not 0"),
         (lambda: ops.conv2d(X, W, groups=2.0), "groups must be an integer"),  # type: ignore[arg-type]
         (lambda: ops.conv2d(X, ops.pack_conv_weights(W, groups=2)), "groups is 1, weights are packed for 2"),
@@ -121,7 +121,7 @@ X, W = integers(1, 1, 8, 6, 6), integers(2, 8, 4, 3, 3)
         (lambda: ops.conv_transpose2d(X, W, stride=2, output_padding=2), "output_padding is 2, it must be below"),
         (lambda: ops.conv_transpose2d(X, W, output_padding=-1), "output_padding must be .* at least 0"),
         (lambda: ops.conv_transpose2d(X, W, padding=9), "padding leaves nothing"),
-        (lambda: ops.conv_transpose2d(X, W[:4]), "weights has 4 input channels, src has 8"),
+        (lambda: ops.conv_transpose2d(X, W[:4]), "x has 8 channels, weights are for 4: make them equal"),
         (lambda: ops.pack_conv_weights(W[0, 0]), "weights has dims"),
         (lambda: ops.pack_conv_weights(W, dims=(1, 8, 6), groups=2), "dims must be four"),
     ],

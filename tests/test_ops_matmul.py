@@ -61,13 +61,16 @@ def test_packed_once_for_any_number_of_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "options", "message"),
     [
-        (values(2, 3), values(4, 5), {}, "weights has 4 rows, src has 3 columns"),
+        (values(2, 3), values(4, 5), {}, "b has 4 rows, a has 3 columns"),
         (values(3), values(3, 5), {}, "a has 1 dim"),
+        (values(2, 3).astype(np.float16), values(4, 5).astype(np.float16), {}, "b has 4 rows, a has 3 columns"),
+        (values(2, 3).astype(np.float16), values(3).astype(np.float16), {}, "b has 1 dim"),
+        (np.ones((2, 3), np.uint8), np.ones((3, 5), np.int8), {"out": np.ones((2, 4), np.int32)}, "out has dims"),
         (values(2, 3), values(3, 5).astype(float), {}, "b has dtype float64, convert it to float32"),
         (values(2, 2, 3), values(3, 3, 5), {}, "batch dims must be equal or 1"),
         (values(2, 3), values(3, 5), {"bias": values(4)}, "bias has dims"),
         (values(2, 3), values(3, 5), {"bias": values(1, 2, 5)}, "bias has 3 dims, the result has 2"),
-        (values(2, 3), values(3, 5), {"out": values(2, 4)}, "dst has 4 columns"),
+        (values(2, 3), values(3, 5), {"out": values(2, 4)}, r"out has dims \(2, 4\), the product has \(2, 5\)"),
         (values(2, 3), values(3, 5), {"out": [[0.0]]}, "out must be an array in memory"),
         (values(2, 3), values(3, 5), {"post_ops": [dnn.Sum()]}, "out must be given"),
     ],

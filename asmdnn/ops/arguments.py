@@ -156,3 +156,20 @@ def widened(name: str, desc: MemoryDesc, ndim: int) -> MemoryDesc:
     if new < 0:
         raise InvalidArguments(f"{name} has {counted(desc.ndims, 'dim')}, the result has {ndim}")
     return desc.widened(new)
+
+
+def product_dims(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of a product; batch dims are broadcast.  Raises InvalidArguments, in the words of `matmul`."""
+    if a[-1] != b[-2]:
+        raise InvalidArguments(f"b has {counted(b[-2], 'row')}, a has {counted(a[-1], 'column')}: make them equal")
+    try:
+        batch = np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise InvalidArguments(f"a has dims {a}, b {b}: batch dims must be equal or 1") from None
+    return (*batch, a[-2], b[-1])
+
+
+def check_product_out(out: tuple[int, ...], dims: tuple[int, ...]) -> None:
+    """Raise InvalidArguments unless it has the product's rows and columns."""
+    if out[-2:] != dims[-2:]:
+        raise InvalidArguments(f"out has dims {out}, the product has {dims}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from asmdnn.errors import InvalidArguments, did_you_mean, shown
+from asmdnn.errors import InvalidArguments, counted, did_you_mean, shown
 from asmdnn.memory import MemoryDesc
 from asmdnn.ops.arguments import pads, per_axis
 from asmdnn.primitives.attributes.attr import Attr
@@ -110,6 +110,9 @@ def description(
         raise InvalidArguments(f"x has dims {image}, weights {weights.dims}: both must have {axes + 2}")
     if groups != window.groups:
         raise InvalidArguments(f"groups is {window.groups}, weights are packed for {groups}")
+    channels = groups * weights.dims[-axes - 1]
+    if image[1] != channels:
+        raise InvalidArguments(f"x has {counted(image[1], 'channel')}, weights are for {channels}: make them equal")
     strides, dilations = (
         per_axis(name, value, axes, 1) for name, value in (("stride", window.stride), ("dilation", window.dilation))
     )

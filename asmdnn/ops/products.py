@@ -9,7 +9,19 @@ from asmdnn.errors import InvalidArguments, counted
 from asmdnn.forking import importing
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS, MAX_NDIMS
-from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, Array, as_f32, chain_of, output, packed_or_plain, widened
+from asmdnn.ops.arguments import (
+    F32,
+    AnyArray,
+    AnyDataType,
+    Array,
+    as_f32,
+    chain_of,
+    check_product_out,
+    output,
+    packed_or_plain,
+    product_dims,
+    widened,
+)
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.packed import pack
 from asmdnn.ops.quantized import NOTHING, ProductRequest, attr_of, is_plain, is_typed, needs_types
@@ -113,15 +125,12 @@ def prepare(
 
 def result_desc(src: MemoryDesc, weights: MemoryDesc, out: Array | None, attr: Attr) -> MemoryDesc:
     """That of `out`, or of a new array."""
-    try:
-        batch = np.broadcast_shapes(src.dims[:-2], weights.dims[:-2])
-    except ValueError:
-        raise InvalidArguments(f"a has dims {src.dims}, b {weights.dims}: batch dims must be equal or 1") from None
+    dims = product_dims(src.dims, weights.dims)
     if out is not None:
-        return desc_of("out", checked_rank("out", out, 2))
+        check_product_out(checked_rank("out", out, 2).shape, dims)
+        return desc_of("out", out)
     if attr.reads_dst():
         raise InvalidArguments("out must be given, post-op Sum adds what it holds")
-    dims = (*batch, src.dims[-2], weights.dims[-1])
     return MemoryDesc(dims, f32, LETTERS[: len(dims)])
 
 

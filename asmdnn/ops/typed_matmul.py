@@ -1,6 +1,5 @@
 """Matrix products of arrays of other types than f32, and quantised ones; kept calls of f32 are in matmul.py."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
-from asmdnn.ops.arguments import AnyArray, widened
+from asmdnn.ops.arguments import AnyArray, check_product_out, product_dims, widened
 from asmdnn.ops.calls import memory_at, readable
 from asmdnn.ops.nibbles import QuantizedWeights
 from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute
@@ -33,6 +32,7 @@ def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -
     memories = {name: memory_of(name, x, ndim) for name, x in given.items()}
     if bias is not None:
         memories["bias"] = memory_of("bias", typed("bias", bias), ndim)
+    dims = product_dims(memories["src"].desc.dims, memories["weights"].desc.dims)
     *_, depth, columns = memories["weights"].desc.dims
     last = 1 << ndim - 1
     others = {"a": (depth, "columns of a", last), "out": (columns, "columns of out", last)}
@@ -42,7 +42,9 @@ def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -
     result: AnyArray = out
     if out is None:
         kind, numpy = request.result(memories["src"].desc.dtype, (*given.values(),))
-        result = allocated(np.empty, dims_of_result(memories), numpy)
+        result = allocated(np.empty, dims, numpy)
+    else:
+        check_product_out(result.shape, dims)
     memories["dst"] = memory_of("out", result if out is not None else named(result, kind), ndim)
     execute(MatMul(**{name: memory.desc for name, memory in memories.items()}), memories, arguments, request)
     return result
@@ -52,21 +54,11 @@ def memory_of(name: str, x: AnyArray | Memory, ndim: int) -> Memory:
     """An array in so many dims, the new ones in front; copied where its strides are none that kernels take."""
     if isinstance(x, Memory):
         return Memory(widened("b", x.desc, ndim), x.array, padding_is_zero=True)
-    if x.ndim < 2 and name != "bias":
-        raise InvalidArguments(f"{name} has {counted(x.ndim, 'dim')}, it must have at least 2")
-    wide = x.reshape((1,) * (ndim - x.ndim) + x.shape)
     own = {primitive: own for own, primitive in TENSORS.items()}.get(name, name)
+    if x.ndim < 2 and name != "bias":
+        raise InvalidArguments(f"{own} has {counted(x.ndim, 'dim')}, it must have at least 2")
+    wide = x.reshape((1,) * (ndim - x.ndim) + x.shape)
     return memory_at(own, wide) if own == "out" else readable(own, wide)
-
-
-def dims_of_result(memories: Mapping[str, Memory]) -> tuple[int, ...]:
-    """Batch dims are broadcast.  Raises InvalidArguments."""
-    src, weights = memories["src"].desc, memories["weights"].desc
-    try:
-        batch = np.broadcast_shapes(src.dims[:-2], weights.dims[:-2])
-    except ValueError:
-        raise InvalidArguments(f"a has dims {src.dims}, b {weights.dims}: batch dims must be equal or 1") from None
-    return (*batch, src.dims[-2], weights.dims[-1])
 
 
 def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:
