@@ -168,6 +168,7 @@ def test_indices_are_of_the_first_maximum(isa: str, tag: str, places: dnn.DataTy
         if places == dnn.u8:
             wanted = positions_of(wanted, window_of(problem), problem[0][2:])
         assert np.array_equal(memories["indices"].numpy(), wanted)
+        assert memories["indices"].padding_is_zero()
 
 
 def test_indices_of_large_windows_are_found_one_axis_after_the_other(isa: str) -> None:

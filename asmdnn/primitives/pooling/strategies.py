@@ -174,7 +174,10 @@ def channels_alone(request: PoolRequest) -> Tensors:
 def channels_with_indices(request: PoolRequest) -> Tensors:
     if not request.has_indices:
         raise Refused("there are no indices")
-    return dense_channels(request)
+    found = dense_channels(request)
+    if not found["indices"].has_padding:
+        return found
+    return {name: MemoryDesc(t.dims, t.dtype, "axb") for name, t in found.items()}  # padding has places, but no zeros
 
 
 def overlap(maker: PoolKernels, most_positions: int) -> bool:
