@@ -204,3 +204,35 @@ def test_results_do_not_lie_as_a_source_that_is_repeated(number: int, strides: t
         if src is repeated and not strides[0]:
             assert pd.dst_desc.tag == ("abc" if strides[1] > strides[2] else "acb")
     np.testing.assert_allclose(*results, rtol=1e-5, atol=1e-6)
+
+
+def of_blocks(dtype: dnn.DataType = dnn.f32, channels: int = 5, rows: int = 4) -> dnn.MemoryDesc:
+    return dnn.MemoryDesc((2, channels, rows, 3), dtype, "aBcd8b")
+
+
+VECTOR, TRAINING = dnn.MemoryDesc((5,), dnn.f32, "a"), every_kind.TRAINING
+BESIDE_DST: dict[str, Any] = {
+    "max pooling": dnn.PoolingForward(
+        "max", of_blocks(), of_blocks(rows=2), (2, 1), (2, 1), indices=of_blocks(dnn.s32, rows=2)
+    ),
+    "adaptive": dnn.AdaptivePooling("max", of_blocks(), of_blocks(rows=2), of_blocks(dnn.s32, rows=2)),
+    "response": dnn.LRNForward(TRAINING, "lrn_across_channels", of_blocks(), of_blocks(), workspace=of_blocks()),
+    "batch norm": dnn.BatchNormForward(
+        TRAINING, of_blocks(), of_blocks(), mean=VECTOR, variance=VECTOR, fuse="norm_relu", workspace=of_blocks(dnn.u8)
+    ),
+    "best": dnn.TopKForward("max", of_blocks(), of_blocks(dnn.s32), 2, of_blocks()),
+    "dropout": dnn.Dropout(of_blocks(), of_blocks(), of_blocks(dnn.u8)),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE_DST)
+def test_what_is_made_beside_dst_has_zeros_in_its_padding(name: str) -> None:
+    pd = dnn.primitive_desc(BESIDE_DST[name], engine=dnn.Engine(isa="avx2", threads=1))
+    pd.plan.check()
+    memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
+    for output in pd.plan.outputs:
+        memories[output].array.view(np.uint8)[:] = 77
+    memories["src"] = dnn.Memory.from_numpy(integers(0, pd.src_desc.dims), pd.src_desc)
+    dnn.Primitive(pd).execute(**memories)
+    assert len(pd.plan.outputs) > 1
+    assert all(memories[output].padding_is_zero() for output in pd.plan.outputs)

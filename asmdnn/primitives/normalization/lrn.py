@@ -82,7 +82,7 @@ def request_of(desc: LRNForward, attr: Attr, engine: Engine) -> LrnRequest:
     check_tensors(passed, "dst", FLOAT_NAMES)
     if any(tensor.may_overlap for tensor in workspace.values()):
         raise Refused("elements of workspace overlap")
-    return requested(desc, passed, engine)
+    return requested(desc, passed, engine, is_whole=not (workspace and src.has_padding))  # whose workspace is not zero
 
 
 def inside_of(request: LrnRequest, name: str) -> Inside:
