@@ -10,7 +10,7 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.network.calls.numpy_part import NumpyPart
 from asmdnn.network.calls.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
-from asmdnn.network.cuts import CountOf, cuts_of_graph
+from asmdnn.network.cuts import CountOf, OutputCut, cuts_of_graph
 from asmdnn.network.declaring import check_any_batch, check_asked, mapping
 from asmdnn.network.graph import Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
@@ -129,8 +129,14 @@ def runnable(
         parts=tuple(parts_of(graph, segments, engine)),
         states=tuple(write_of(graph, state) for state in model.states),
         borders=model.borders,
-        cuts=cuts_of_graph(graph.outputs),
+        cuts={name: cut for name, cut in cuts_of_graph(graph.outputs).items() if not is_whole(graph, name, cut)},
     )
+
+
+def is_whole(graph: StaticGraph, name: str, cut: OutputCut) -> bool:
+    """Whether all places of an output are known to count, such as the one of a single number's Unique."""
+    known = graph.values[cut.count].data
+    return known is not None and int(known.reshape(-1)[0]) == graph.shape(graph.outputs[name])[cut.axis]
 
 
 def parts_of(

@@ -126,6 +126,16 @@ def test_unique(how: Any, kind: int, dtype: Any, threads: int) -> None:
     assert dims_of(net, "each") == (21,) and dims_of(net, "u") == (dnn.Dim("count", 0, 21),)
 
 
+@pytest.mark.parametrize("dims", [(1,), (1, 1)], ids=str)
+def test_unique_of_one_number(dims: tuple[int, ...]) -> None:
+    """How many there are is known without looking."""
+    nodes = [node("Unique", "x", "y at back count"), node("Relu", "y", "r")]
+    outputs = [("y", F32, None), ("at", S64, None), ("back", S64, None), ("count", S64, None), ("r", F32, None)]
+    data = model_of(nodes, [("x", F32, list(dims))], outputs)
+    for most in (1, 3):
+        within(data, {"y": most}, {"x": np.full(dims, 3, np.float32)})
+
+
 def test_unique_knows_what_is_no_number() -> None:
     """It is one element, the last one, as the definition has it; so are both zeros."""
     outputs = [("u", F32, None), ("first", S64, None), ("each", S64, None), ("count", S64, None)]
