@@ -53,6 +53,11 @@ def shown(value: object) -> str:
         return f"{type(value).__name__} without a repr ({type(error).__name__})"
 
 
+def reason_of(error: Exception) -> str:
+    """What went wrong, for a message that names the file itself: of the system without its number."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def counted(number: int, noun: str) -> str:
     """So many of something: "1 dim", "2 dims", "0 entries"."""
     if number == 1:

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final
 
-from asmdnn.errors import InvalidArguments, shown
+from asmdnn.errors import InvalidArguments, reason_of, shown
 from asmdnn.export.header import checked_name, header, identifier
 from asmdnn.export.image import ObjectImage
 from asmdnn.export.interface import CInterface, of_network, of_primitive
@@ -70,7 +70,7 @@ def export_c(source: Network | PrimitiveDesc, folder: str | PathLike[str], name:
         for file, content in files.items():
             replace_file(directory / file, content)
     except (OSError, ValueError, TypeError) as error:  # ValueError: a null character in the path
-        reason = getattr(error, "strerror", None) or error
+        reason = reason_of(error)
         raise InvalidArguments(f"the folder {shown(folder)} cannot be written ({reason}): name another one") from None
     return [directory / file for file in files] + linked(directory, exported.name)
 
