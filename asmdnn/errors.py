@@ -1,6 +1,7 @@
 """The errors that users see.  Every message is one sentence: the field, its value, and the way out."""
 
 from collections.abc import Iterable
+from pathlib import PurePath
 
 from asmdnn.forking import importing
 
@@ -51,6 +52,11 @@ def shown(value: object) -> str:
         return shortened(" ".join(repr(value).split()), LONGEST_VALUE)
     except Exception as error:  # an integer of more than 4300 digits, or an object with a repr of its own
         return f"{type(value).__name__} without a repr ({type(error).__name__})"
+
+
+def shown_path(path: object) -> str:
+    """The path of a file for a message, without the class that it has."""
+    return shown(str(path) if isinstance(path, PurePath) else path)
 
 
 def reason_of(error: Exception) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from asmdnn.dump.files import FORMATS, write_kernel, write_manifest
 from asmdnn.dump.kernel import listed
-from asmdnn.errors import InvalidArguments, reason_of, shown
+from asmdnn.errors import InvalidArguments, reason_of, shown, shown_path
 from asmdnn.files import replace_file
 from asmdnn.generators.contract import Spec
 from asmdnn.isa.peachpy_version import PEACHPY_VERSION
@@ -49,5 +49,6 @@ def dump(planned: NetworkPlan, path: str | PathLike[str], formats: Sequence[str]
         write_manifest(directory, {"made_by": made_by, "network": text.splitlines(), "kernels": kernels})
     except (OSError, ValueError, TypeError) as error:  # ValueError: a null character in the path
         reason = reason_of(error)
-        raise InvalidArguments(f"the directory {shown(path)} cannot be written ({reason}): name another one") from None
+        said = f"the directory {shown_path(path)} cannot be written ({reason})"
+        raise InvalidArguments(f"{said}: name another one") from None
     return kernels

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, reason_of, shown
+from asmdnn.errors import InvalidArguments, reason_of, shown, shown_path
 from asmdnn.files import replace_file
 from asmdnn.network.arrays import Array
 from asmdnn.network.gradients.composed import is_training
@@ -85,4 +85,4 @@ def export_onnx(path: str | PathLike[str], graph: Any, outputs: Mapping[str, str
     except MemoryError:
         raise
     except Exception as error:  # OSError, or whatever the caller's object does
-        raise InvalidArguments(f"the model cannot be written to {shown(path)}: {reason_of(error)}") from None
+        raise InvalidArguments(f"the model cannot be written to {shown_path(path)}: {reason_of(error)}") from None

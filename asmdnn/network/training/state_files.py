@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, reason_of, shown
+from asmdnn.errors import InvalidArguments, reason_of, shown_path
 from asmdnn.files import replace_file
 from asmdnn.network.arrays import Array
 from asmdnn.network.passing import is_half
@@ -27,7 +27,7 @@ def write_state(path: str | PathLike[str], arrays: Mapping[str, Array]) -> None:
     except MemoryError:
         raise
     except Exception as error:  # OSError, or whatever the caller's object does
-        raise InvalidArguments(f"the state cannot be written to {shown(path)}: {reason_of(error)}") from None
+        raise InvalidArguments(f"the state cannot be written to {shown_path(path)}: {reason_of(error)}") from None
 
 
 def read_state(path: str | PathLike[str], most_bytes: int, all_bytes: int) -> dict[str, Any]:
@@ -42,7 +42,8 @@ def read_state(path: str | PathLike[str], most_bytes: int, all_bytes: int) -> di
     except MemoryError:
         raise
     except Exception as error:  # of the file system, of the archive, of the decompressor, of numpy
-        raise InvalidArguments(f"{shown(path)} is no file that a training step has saved: {reason_of(error)}") from None
+        said = f"{shown_path(path)} is no file that a training step has saved"
+        raise InvalidArguments(f"{said}: {reason_of(error)}") from None
 
 
 def npz_bytes(arrays: Mapping[str, Array]) -> bytes:
