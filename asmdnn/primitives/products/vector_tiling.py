@@ -84,10 +84,10 @@ def vector_tiling(p: Product, target: Target, one_range: bool) -> VectorTiling:
     tuning, l2_bytes, block = target.products, target.l2_bytes, choose_block(p, target)
     most = most_steps(p, block, target, one_range or not target.epilogue.may_split or not p.sums_fit)
     *steps, last = steps_of(p, depths_of(p.k, most, tuning), target)
-    steps.append(replace(last, streams=streams_dst(p, last, target)))
-    depth = steps[0].end
+    depth = steps[0].end if steps else last.end
     weights_bytes, matrices = p.weights.element_bytes * depth * p.n, prod(p.batch)
     src_bytes, dst_bytes = (matrices * p.m * n for n in (p.src.element_bytes * p.k, p.dst.element_bytes * p.n))
+    steps.append(replace(last, streams=dst_bytes >= tuning.streaming_dst_bytes and writes_lines(p, last, target)))
     rereads = dst_bytes >= tuning.far_dst_l2 * l2_bytes and weights_bytes <= tuning.along_rows_l2 * l2_bytes
     return VectorTiling(
         target=target,
@@ -99,12 +99,11 @@ def vector_tiling(p: Product, target: Target, one_range: bool) -> VectorTiling:
     )
 
 
-def streams_dst(p: Product, last: DepthStep, target: Target) -> bool:
-    """Whether whole lines of dst, which nothing reads, would push out of the caches what is multiplied."""
+def writes_lines(p: Product, last: DepthStep, target: Target) -> bool:
+    """Whether tiles of several rows write whole lines of dst in the last range of k, and do not read them."""
     is_line = p.dst.element_bytes * target.lanes == LINE_BYTES and p.dst.row_bytes % LINE_BYTES == 0 and p.dst.is_dense
     reads = last.accumulate or last.beta or OLD_DST in operands_read(last.post_ops)
-    far = p.m > 1 and prod(p.batch) * p.m * p.n * p.dst.element_bytes >= target.products.streaming_dst_bytes
-    return far and is_line and not reads and all(step % LINE_BYTES == 0 for step in p.dst.batch_bytes)
+    return p.m > 1 and is_line and not reads and all(step % LINE_BYTES == 0 for step in p.dst.batch_bytes)
 
 
 def most_steps(p: Product, b: Block, target: Target, whole: bool) -> int:
