@@ -32,6 +32,8 @@ from asmdnn.isa.elements import element_of
 from asmdnn.types import f32
 
 SOURCES = 3  # registers that take turns holding a source vector
+IN_A_ROW = 4  # general-purpose registers of a row: what is left of it and of kernel rows, and two pointers
+OF_EVERY_ROW = (TAP_OF_SRC, ROW_OF_SRC, ROW_OF_DST)  # distances, which registers hold while there are any
 
 
 def emit_rows(spec: GroupedRows, asm: Assembler) -> None:
@@ -50,19 +52,37 @@ class GroupedRowsCode(RowsCode):
         self.shape, self.band = asm.gp.take("shape"), asm.gp.take("band")
         asm.MOV(self.shape, mem(asm.frame, WORD_BYTES * SHAPE))
         self.in_front, self.of_band = list(words_in_front(spec)), list(words_of_band(spec, Band(0, 0, 0)))
+        self.held: dict[str, Register] = {}
         self.epilogue.slots.numbers = [mem(self.shape, place, size=f32.size_bytes) for place in spec.number_places]
+        self.held |= {name: self.hold(name) for name in self.names_held()}
         self.kernel_row = spec.of_kernel_row(), len(spec.numbers)  # in front of what it reads
         self.of_dst = spec.isa, spec.dst_pixel_bytes, spec.dst_type, spec.dst_whole, spec.channels
 
-    def number(self, name: str) -> Pointer:
+    def names_held(self) -> list[str]:
+        """Words in front that stay in registers.  Stores that wait for their lines have an address in common with every
+        word in its last 12 bits, and a load behind such a store waits, too: the next row of src, whose address the
+        word is part of, would come late."""
+        spec = self.spec
+        loops = [spec.vectors > spec.abreast, spec.planes > 1, any(s.is_counted or s.times > 1 for s in spec.segments)]
+        free = self.asm.gp.available - IN_A_ROW - sum(loops)
+        return [name for name in OF_EVERY_ROW if name in self.in_front][: max(0, free)]
+
+    def hold(self, name: str) -> Register:
+        """A register with a word in front."""
+        word = self.number(name)
+        register: Register = self.asm.gp.take(name)
+        self.asm.MOV(register, word)
+        return register
+
+    def number(self, name: str) -> Register | Pointer:
         """A word in front."""
-        return mem(self.shape, WORD_BYTES * self.in_front.index(name), size=WORD_BYTES)
+        return self.held.get(name) or mem(self.shape, WORD_BYTES * self.in_front.index(name), size=WORD_BYTES)
 
     def band_number(self, name: str) -> Pointer:
         """A word of the band."""
         return mem(self.band, WORD_BYTES * self.of_band.index(name), size=WORD_BYTES)
 
-    def counted(self, count: Pointer, name: str, body: Callable[[], None], may_be_none: bool = False) -> None:
+    def counted(self, count: Register | Pointer, name: str, body: Callable[[], None], may_be_none: bool = False) -> None:
         """`body` as often as a word says."""
         asm, left, done = self.asm, self.asm.gp.take(f"{name} left"), self.asm.new_label(f"no more {name}")
         asm.MOV(left, count)
@@ -80,6 +100,9 @@ class GroupedRowsCode(RowsCode):
         self.start_rows()
         asm.LEA(self.band, mem(self.shape, WORD_BYTES * len(self.in_front)))
         asm.bind(another)
+        if FIRST_OF_SRC in self.of_band:
+            asm.ADD(self.src, self.band_number(FIRST_OF_SRC))
+            asm.ADD(self.weights, self.band_number(FIRST_OF_WEIGHTS))
         self.counted(self.band_number(ROWS), "rows", self.row)
         asm.role("next band")
         asm.ADD(self.band, WORD_BYTES * len(self.of_band))
@@ -146,9 +169,8 @@ class GroupedRowsCode(RowsCode):
         more = max(0, min(spec.held + SOURCES - len(self.epilogue.spare), v.registers.available))
         registers = [*self.epilogue.spare, *v.registers.take("weights", more)]
         src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
-        for pointer, window, first in ((src, self.src, FIRST_OF_SRC), (weights, self.weights, FIRST_OF_WEIGHTS)):
-            asm.MOV(pointer, window)
-            asm.ADD(pointer, self.band_number(first))
+        asm.MOV(src, self.src)
+        asm.MOV(weights, self.weights)
 
         def kernel_row() -> None:
             of_row = (self.kernel_row, segment.pixels, segment.low, segment.high)

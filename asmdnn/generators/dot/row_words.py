@@ -20,15 +20,17 @@ TAP_OF_SRC = "tap of src"  # bytes from the last input of a kernel row to the fi
 INPUT_OF_SRC = "input of src"  # bytes from an input to the next one
 ROWS = "rows"  # of dst in a band
 KERNEL_ROWS = "kernel rows"  # that are inside
-FIRST_OF_SRC, FIRST_OF_WEIGHTS = "first of src", "first of weights"  # bytes from a kernel's first row to the first one
+FIRST_OF_SRC, FIRST_OF_WEIGHTS = "first of src", "first of weights"  # bytes from the band before's first kernel row
 PLANE_OF_SRC, PLANE_OF_WEIGHTS = "plane of src", "plane of weights"  # bytes from the end the last one to the next plane
 
 
 def words_of_rows(spec: GroupedRows) -> Iterator[int]:
     """All of them."""
     yield from words_in_front(spec).values()
+    before = 0
     for band in spec.bands:
-        yield from words_of_band(spec, band).values()
+        yield from words_of_band(spec, band, before).values()
+        before = band.first
     yield 0
 
 
@@ -55,11 +57,12 @@ def numbered(word: str, count: int) -> tuple[str, ...]:
     return tuple(f"{word} {i}" for i in range(count))
 
 
-def words_of_band(spec: GroupedRows, band: Band) -> dict[str, int]:
-    """By name, in order."""
+def words_of_band(spec: GroupedRows, band: Band, before: int = 0) -> dict[str, int]:
+    """By name, in order; the band before's first kernel row is `before`."""
     found = {ROWS: band.rows}
     if multiplies(spec):
-        found |= {FIRST_OF_SRC: band.first * spec.src_tap_bytes, FIRST_OF_WEIGHTS: band.first * spec.weights_row_bytes}
+        rows = band.first - before
+        found |= {FIRST_OF_SRC: rows * spec.src_tap_bytes, FIRST_OF_WEIGHTS: rows * spec.weights_row_bytes}
         found[KERNEL_ROWS] = band.count
     if multiplies(spec) and spec.planes > 1:
         found[PLANE_OF_SRC] = spec.src_plane_bytes - band.count * spec.src_tap_bytes
