@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 
-Step = int | Pointer  # a number, or where it is read
+Step = int | Register | Pointer  # a number, or where it is read
 
 
 @contextmanager

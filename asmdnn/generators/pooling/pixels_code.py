@@ -84,21 +84,40 @@ class PixelsCode:
         self.numbers = asm.gp.take("words") if self.names else None
         if self.names:
             asm.MOV(self.numbers, mem(asm.frame, 8 * WORDS))
+        self.held: dict[str, Register] = {}
         self.sources = [self.src, *(asm.gp.take("row of src") for _ in further_rows(spec.window))]
         for number, pointer in enumerate(self.sources[1:], 1):
             asm.MOV(pointer, self.src)
             asm.ADD(pointer, self.word(row_of(number)))
+        self.walks = is_walked(spec.window)
+        self.held.update({name: self.hold(name) for name in self.names_held()})
         self.reduction, self.element = Reduction(v, spec.alg, spec.kind), element_of(spec.kind)
         self.whole = self.element.lanes(v, v)
         self.results = Results(self.reduction, spec.isa, self.slots)
         self.vector_bytes = v.lanes * self.element.size_bytes
-        self.walks = is_walked(spec.window)
         self.acc = v.registers.take("result", spec.pixels, spec.vectors)
         by_itself = spec.pixels > 1 or (self.walks and not self.reduction.is_max)
         self.column: Sequence[Register] = v.registers.take("column", spec.vectors) if by_itself else ()
         self.store: Store = v.store
 
-    def word(self, name: str) -> Pointer:
+    def names_held(self) -> list[str]:
+        """Distances that stay in registers while there are any, those of the inner loops first: a load of one can wait
+        behind a store, as in rows of convolutions (dot/banded_rows.py)."""
+        loops, axes = len(self.spec.loops), len(self.spec.window) if self.walks else 0
+        counters = loops + axes + 1 + self.walks  # channels, and a position
+        names = [axis_step(level) for level in reversed(range(axes - 1))]
+        names += [step(level) for level in reversed(range(loops - 1)) for step in (src_step, dst_step)]
+        return [name for name in names if name in self.names][: max(0, self.asm.gp.available - counters)]
+
+    def hold(self, name: str) -> Register:
+        """A register with a word."""
+        word, register = self.word(name), self.asm.gp.take(name)
+        self.asm.MOV(register, word)
+        return register
+
+    def word(self, name: str) -> Register | Pointer:
+        if name in self.held:
+            return self.held[name]
         assert self.numbers is not None, "it is read where there are some"
         return mem(self.numbers, WORD_BYTES * self.names.index(name), size=WORD_BYTES)
 
