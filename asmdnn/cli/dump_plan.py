@@ -1,7 +1,8 @@
 """What `asmdnn dump` writes: the kernels of the corpus, or those of the plans of problems with their schedules."""
 
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from asmdnn.bench.descriptors import planning_engine, primitive_desc_of
@@ -10,7 +11,8 @@ from asmdnn.corpus.families import corpus, matching
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.generators.contract import Spec
 from asmdnn.isa.levels import ANY_CPU, isa_of
-from asmdnn.planning.phase import FLAGS
+from asmdnn.jit.digests import code_text
+from asmdnn.planning.phase import FLAGS, Phase
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.records import dataclass
 from asmdnn.runtime.kernels import executor_spec
@@ -18,7 +20,8 @@ from asmdnn.runtime.kernels import executor_spec
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """specs: each once.  problems: their entries of the manifest.  origin: in words.  refused: how many problems."""
+    """specs: a kernel each; of those that differ in numbers that its code reads, the first.  problems: their entries of
+    the manifest.  origin: in words.  refused: how many problems."""
 
     specs: tuple[Spec, ...]
     problems: list[dict[str, Any]]
@@ -29,20 +32,20 @@ class Selection:
 def of_corpus(isa: str) -> Selection:
     """The corpus, or its kernels of one level and those that every CPU runs.  Raises InvalidArguments."""
     if not isa:
-        return Selection(corpus(), [], "the corpus")
+        return Selection(_kernels(corpus()), [], "the corpus")
     level = isa_of(isa).name
-    specs = tuple(spec for spec in corpus() if spec.isa in (level, ANY_CPU))
+    specs = _kernels(spec for spec in corpus() if spec.isa in (level, ANY_CPU))
     return Selection(specs, [], f"the corpus for {isa}")
 
 
 def of_pattern(pattern: str) -> Selection:
     """The kernels of the corpus whose names match.  Raises InvalidArguments."""
-    return Selection(matching(pattern), [], f"the corpus that match {pattern}")
+    return Selection(_kernels(matching(pattern)), [], f"the corpus that match {pattern}")
 
 
 def of_problems(cases: Sequence[AnyCase], l2_bytes: int) -> Selection:
     """The kernels of all cases.  One that no implementation takes is reported; Unimplemented if that is every one."""
-    specs: dict[str, Spec] = {}
+    specs: list[Spec] = []
     problems: list[dict[str, Any]] = []
     refused: list[tuple[AnyCase, Unimplemented]] = []
     for case in cases:
@@ -53,10 +56,7 @@ def of_problems(cases: Sequence[AnyCase], l2_bytes: int) -> Selection:
             refused.append((case, error))
             problems.append({"problem": str(case), "refused": " ".join(str(error).split())})
             continue
-        new: tuple[Spec, ...] = (*pd.plan.specs, executor_spec(pd.plan))
-        for spec in new:
-            if specs.setdefault(spec.name, spec) != spec:
-                raise InvalidArguments(f"dump: two kernels are called {spec.name}: dump their problems apart")
+        specs += [*pd.plan.specs, executor_spec(pd.plan)]
         problems.append(_entry(case, pd))
     if len(refused) == len(cases):
         raise refused[0][1]
@@ -64,7 +64,16 @@ def of_problems(cases: Sequence[AnyCase], l2_bytes: int) -> Selection:
         print(f"asmdnn: not dumped: problem '{case.problem}': {' '.join(str(reason).split())}", file=sys.stderr)
     of_all = f"{len(cases) - len(refused)} of " if refused else ""
     origin = f"{of_all}{len(cases)} problems" if len(cases) > 1 else str(cases[0])
-    return Selection(tuple(specs.values()), problems, origin, len(refused))
+    return Selection(_kernels(specs), problems, origin, len(refused))
+
+
+def _kernels(specs: Iterable[Spec]) -> tuple[Spec, ...]:
+    """The first spec of every name.  Raises InvalidArguments for others whose code is another."""
+    found: dict[str, Spec] = {}
+    for spec in specs:
+        if code_text(found.setdefault(spec.name, spec)) != code_text(spec):
+            raise InvalidArguments(f"dump: two kernels are called {spec.name}: dump their problems apart")
+    return tuple(found.values())
 
 
 def _entry(case: AnyCase, pd: PrimitiveDesc) -> dict[str, Any]:
@@ -86,8 +95,16 @@ def _entry(case: AnyCase, pd: PrimitiveDesc) -> dict[str, Any]:
                 "groups": None if phase.groups is None else len(phase.groups) - 1,
                 "cycles": phase.total_cycles,
                 **{name: getattr(phase, name) for name in FLAGS},
-                "records_of_kernel": {spec.name: records for spec, records, _ in phase.uses()},
+                "records_of_kernel": _records_of_kernel(phase),
             }
             for phase in plan.phases
         ],
     }
+
+
+def _records_of_kernel(phase: Phase) -> dict[str, int]:
+    """By name: specs that differ in numbers alone are one kernel."""
+    found: Counter[str] = Counter()
+    for spec, records, _ in phase.uses():
+        found[spec.name] += records
+    return dict(found)

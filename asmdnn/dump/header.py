@@ -65,7 +65,8 @@ def _fields(kernel: DumpedKernel) -> str:
         return "\n".join(f"    int64_t {name};" for name in kernel.arguments)
     fields = []
     for index, name in enumerate(kernel.arguments):
-        kind = "int64_t" if footprint.taps and footprint.taps.argument == index else "void"
+        numbers = [of.argument for of in (footprint.taps, footprint.words) if of]
+        kind = "int64_t" if index in numbers else "void"
         constant = "" if any(r.argument == index for r in footprint.writes) else "const "
         uses = ";\n     * ".join(_uses(footprint, index)) or "not accessed, perhaps prefetched"
         fields.append(f"    /* {uses} */\n    {constant}{kind} *{name};")
@@ -78,6 +79,9 @@ def _uses(footprint: Footprint, index: int) -> Iterator[str]:
         mine = [r for r in ranges if r.argument == index]
         if mine:
             yield f"{verb} {_extent(mine)}"
+    if footprint.words and index == footprint.words.argument:
+        values = ", ".join(f"{value}" for value in footprint.words.values)
+        yield f"all ranges here are of these numbers: {values}; with others a call has other sizes"
     taps = footprint.taps
     if taps and index == taps.argument:
         count = len(taps.groups)

@@ -82,7 +82,9 @@ class GroupedRowsCode(RowsCode):
         """A word of the band."""
         return mem(self.band, WORD_BYTES * self.of_band.index(name), size=WORD_BYTES)
 
-    def counted(self, count: Register | Pointer, name: str, body: Callable[[], None], may_be_none: bool = False) -> None:
+    def counted(
+        self, count: Register | Pointer, name: str, body: Callable[[], None], may_be_none: bool = False
+    ) -> None:
         """`body` as often as a word says."""
         asm, left, done = self.asm, self.asm.gp.take(f"{name} left"), self.asm.new_label(f"no more {name}")
         asm.MOV(left, count)
