@@ -23,6 +23,17 @@ def repeated(asm: Assembler, count: Step, name: str, steps: Iterable[tuple[Regis
     asm.gp.free(left)
 
 
+def held(asm: Assembler, name: str, word: Pointer) -> Register:
+    """A register that holds a word from here on.
+
+    Stores that wait for their lines have an address in common with every word in its last 12 bits, and a load behind
+    such a store waits, too.  A row whose address the word is part of would come late.
+    """
+    register: Register = asm.gp.take(name)
+    asm.MOV(register, word)
+    return register
+
+
 def advance(asm: Assembler, steps: Iterable[tuple[Register, Step]]) -> None:
     """Add bytes to pointers."""
     for pointer, step in steps:

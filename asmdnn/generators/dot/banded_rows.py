@@ -26,6 +26,7 @@ from asmdnn.generators.dot.row_words import (
     words_of_band,
 )
 from asmdnn.generators.dot.rows_code import RowsCode
+from asmdnn.generators.stepping import held
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import dot_of
 from asmdnn.isa.elements import element_of
@@ -52,31 +53,24 @@ class GroupedRowsCode(RowsCode):
         self.shape, self.band = asm.gp.take("shape"), asm.gp.take("band")
         asm.MOV(self.shape, mem(asm.frame, WORD_BYTES * SHAPE))
         self.in_front, self.of_band = list(words_in_front(spec)), list(words_of_band(spec, Band(0, 0, 0)))
-        self.held: dict[str, Register] = {}
         self.epilogue.slots.numbers = [mem(self.shape, place, size=f32.size_bytes) for place in spec.number_places]
-        self.held |= {name: self.hold(name) for name in self.names_held()}
+        self.held = {name: held(asm, name, self.in_memory(name)) for name in self.names_held()}
         self.kernel_row = spec.of_kernel_row(), len(spec.numbers)  # in front of what it reads
         self.of_dst = spec.isa, spec.dst_pixel_bytes, spec.dst_type, spec.dst_whole, spec.channels
 
     def names_held(self) -> list[str]:
-        """Words in front that stay in registers.  Stores that wait for their lines have an address in common with every
-        word in its last 12 bits, and a load behind such a store waits, too: the next row of src, whose address the
-        word is part of, would come late."""
+        """Words in front that stay in registers."""
         spec = self.spec
         loops = [spec.vectors > spec.abreast, spec.planes > 1, any(s.is_counted or s.times > 1 for s in spec.segments)]
         free = self.asm.gp.available - IN_A_ROW - sum(loops)
         return [name for name in OF_EVERY_ROW if name in self.in_front][: max(0, free)]
 
-    def hold(self, name: str) -> Register:
-        """A register with a word in front."""
-        word = self.number(name)
-        register: Register = self.asm.gp.take(name)
-        self.asm.MOV(register, word)
-        return register
-
     def number(self, name: str) -> Register | Pointer:
         """A word in front."""
-        return self.held.get(name) or mem(self.shape, WORD_BYTES * self.in_front.index(name), size=WORD_BYTES)
+        return self.held.get(name) or self.in_memory(name)
+
+    def in_memory(self, name: str) -> Pointer:
+        return mem(self.shape, WORD_BYTES * self.in_front.index(name), size=WORD_BYTES)
 
     def band_number(self, name: str) -> Pointer:
         """A word of the band."""

@@ -31,7 +31,7 @@ from asmdnn.generators.pooling.window import (
     Taps,
     offsets,
 )
-from asmdnn.generators.stepping import Step, advance, repeated
+from asmdnn.generators.stepping import Step, advance, held, repeated
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
@@ -84,13 +84,12 @@ class PixelsCode:
         self.numbers = asm.gp.take("words") if self.names else None
         if self.names:
             asm.MOV(self.numbers, mem(asm.frame, 8 * WORDS))
-        self.held: dict[str, Register] = {}
         self.sources = [self.src, *(asm.gp.take("row of src") for _ in further_rows(spec.window))]
         for number, pointer in enumerate(self.sources[1:], 1):
             asm.MOV(pointer, self.src)
-            asm.ADD(pointer, self.word(row_of(number)))
+            asm.ADD(pointer, self.in_memory(row_of(number)))
         self.walks = is_walked(spec.window)
-        self.held.update({name: self.hold(name) for name in self.names_held()})
+        self.held = {name: held(asm, name, self.in_memory(name)) for name in self.names_held()}
         self.reduction, self.element = Reduction(v, spec.alg, spec.kind), element_of(spec.kind)
         self.whole = self.element.lanes(v, v)
         self.results = Results(self.reduction, spec.isa, self.slots)
@@ -101,23 +100,17 @@ class PixelsCode:
         self.store: Store = v.store
 
     def names_held(self) -> list[str]:
-        """Distances that stay in registers while there are any, those of the inner loops first: a load of one can wait
-        behind a store, as in rows of convolutions (dot/banded_rows.py)."""
+        """Distances that stay in registers while there are any, those of the inner loops first."""
         loops, axes = len(self.spec.loops), len(self.spec.window) if self.walks else 0
         counters = loops + axes + 1 + self.walks  # channels, and a position
         names = [axis_step(level) for level in reversed(range(axes - 1))]
         names += [step(level) for level in reversed(range(loops - 1)) for step in (src_step, dst_step)]
         return [name for name in names if name in self.names][: max(0, self.asm.gp.available - counters)]
 
-    def hold(self, name: str) -> Register:
-        """A register with a word."""
-        word, register = self.word(name), self.asm.gp.take(name)
-        self.asm.MOV(register, word)
-        return register
-
     def word(self, name: str) -> Register | Pointer:
-        if name in self.held:
-            return self.held[name]
+        return self.held.get(name) or self.in_memory(name)
+
+    def in_memory(self, name: str) -> Pointer:
         assert self.numbers is not None, "it is read where there are some"
         return mem(self.numbers, WORD_BYTES * self.names.index(name), size=WORD_BYTES)
 
