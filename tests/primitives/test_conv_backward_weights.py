@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.generators.dot.depthwise_weights import DepthwiseWeightsSpec
+from asmdnn.generators.dot.grouped_weights import GroupedWeightsSpec
 from asmdnn.primitives.convolution_backward import weights_tiles
 from asmdnn.types import IsaName
 from tests.primitives import conv_gradients as reference
@@ -32,9 +32,14 @@ direct          mb1ic9id3ih4iw5oc9kd2kh3kw2sd2ph1pd0pw0      any  any  any
 direct          mb7ic16ih3oc16kh3ph1                         any  any  any
 direct          mb1ic8iw3oc8kw5pw4                           any  any  any
 direct          g2mb1ic24ih6oc32kh3ph1                       any  any  any
-wide            g8mb1ic32ih6oc32kh3sh2ph1                    any  any  any
+grouped         g8mb1ic32ih6oc32kh3sh2ph1                    any  any  any
 wide            g3mb2ic15ih5oc9kh3ph1                        nhwc any  any
-wide            g5mb2ic20ih6oc20kh3ph1                       any  any  any
+grouped         g5mb2ic20ih6oc20kh3ph1                       any  any  any
+grouped         g19mb2ic38ih9iw23oc38kh5kw3ph2pw1dh1         any  any  any
+grouped         g16mb3ic64ih5iw31oc64kh3kw5sw2pw2            nhwc nhwc any
+grouped         g8mb2ic16iw40oc16kw9pw4                      any  any  any
+grouped         g4mb1ic16id3ih4iw3oc16kd2kh3kw2pd1ph1pw0     any  any  any
+grouped         g8mb5ic32ih2oc32kh1sh2                       any  any  any
 wide            g7mb1ic28ih5oc84kh3sh2ph1                    nhwc any  any
 reorder+wide    g9mb2ic27ih4oc36kh3ph1                       any  nhwc any
 wide            g5mb1ic10iw9oc60kw3pw1                       any  any  any
@@ -46,10 +51,12 @@ depthwise       g8mb1ic8id3ih4iw3oc8kd2kh3kw2pd1ph1pw0       any  any  any
 reorder+depthwise g9mb1ic9ih6oc9kh3ph1                       nchw nchw goihw
 depthwise       deconv:g16mb1ic16ih5oc16kh4sh2ph1            any  any  any
 reorder+direct  mb1ic20ih6oc18kh3ph1                         nchw nchw oihw
-reorder+wide    g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
+reorder+grouped g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
+reorder+wide    g4mb1ic8ih4oc16kh3ph1                        nchw nchw goihw
 direct          deconv:mb2ic20ih5oc24kh3sh2ph1               any  any  any
 reorder+direct  deconv:mb1ic16ih4oc8kh1sh2                   any  any  any
 wide            deconv:g2mb2ic8ih5oc12kh3sh2ph1              any  any  any
+grouped         deconv:g4mb2ic16ih5oc16kh4sh2ph1             any  any  any
 wide            deconv:g5mb2ic20ih5oc30kh3sh2ph1             any  any  any
 reorder+direct  deconv:mb1ic18ih4oc9kh2sh2                   nchw nhwc iohw
 reorder+direct  deconv:mb2ic16iw5oc12kw1sw2                  any  aBC4c16b any
@@ -97,13 +104,37 @@ def test_lines_of_a_depthwise_kernel(level: IsaName, kernel: int, lines: int) ->
     """All at once where registers hold their sums; rows at the edges reach fewer."""
     desc, _, _ = gradient(f"g16mb1ic16ih12oc16kh{kernel}ph1", bias=False)
     plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa=level, threads=1, machine=MACHINE)).plan
-    found = {spec.lines for phase in plan.phases for spec in phase.kernels if isinstance(spec, DepthwiseWeightsSpec)}
+    found = {spec.lines for phase in plan.phases for spec in phase.kernels if isinstance(spec, GroupedWeightsSpec)}
     assert max(map(len, found)) == lines
     assert len(found) == (1 if lines == 1 else 2)
 
 
+OF_8 = (
+    "g4mb2ic32ih9oc32kh3ph1", "g13mb1ic104ih7oc104kh3sh2ph1", "g3mb1ic24ih8iw40oc24kh5kw5ph2pw2",
+    "g2mb1ic16iw9oc16kw7pw3", "deconv:g2mb1ic16ih5oc16kh4sh2ph1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OF_8)
+def test_groups_of_half_a_vector_or_of_a_whole_one(isa: str, text: str) -> None:
+    for tag in ("any", "nhwc") if "ih" in text else ("any",):
+        name = check(*gradient(text, tag, tag), isa).implementation
+        assert name.endswith("grouped:avx512_core" if isa == "avx512_core" else "direct:avx2"), name
+
+
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
-@pytest.mark.parametrize(("groups", "channels"), [(13, 8), (55, 8), (9, 24), (7, 4), (3, 20)])
+def test_no_lane_of_small_groups_is_wasted(isa: IsaName) -> None:
+    """As many cycles as one product of whole vectors has for as many multiplies, and some for rows."""
+    engine = dnn.Engine(isa=isa, threads=1, machine=MACHINE)
+    lanes = 16 if isa == "avx512_core" else 8
+    for group in (2, 4, lanes // 2):
+        desc = gradient(f"g{64 // group}mb1ic64ih28oc64kh3ph1", bias=False)[0]
+        products = 28 * 28 * 64 * group * 9
+        assert dnn.primitive_desc(desc, engine=engine).plan.cycles < 1.6 * products / lanes
+
+
+@pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
+@pytest.mark.parametrize(("groups", "channels"), [(13, 12), (55, 12), (9, 24), (7, 6), (3, 20)])
 def test_groups_that_are_left_over_cost_no_more_than_others(groups: int, channels: int, isa: IsaName) -> None:
     """Those of whole vectors are not computed with all others for their sake."""
     engine = dnn.Engine(isa=isa, threads=1, machine=MACHINE)

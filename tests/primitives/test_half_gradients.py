@@ -8,7 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.typed import narrowed
 from asmdnn.bench.values import decoded, encoded
-from asmdnn.primitives.convolution_backward.depthwise_calls import in_pairs
+from asmdnn.primitives.convolution_backward.grouped_calls import in_pairs
 from asmdnn.primitives.core.description import asked
 from asmdnn.records import replace
 from asmdnn.types import FLOATS
@@ -146,32 +146,34 @@ def test_weights_of_groups_by_products_of_pairs(text: str) -> None:
 
 @pytest.mark.isa("avx512_core_bf16")
 def test_groups_of_few_channels_are_no_products() -> None:
-    desc, arrays, wanted = of_weights.gradient("g8mb1ic32ih6oc32kh3ph1", "any", "any")
+    desc, arrays, wanted = of_weights.gradient("g8mb1ic24ih6oc24kh3ph1", "any", "any")
     assert "wide" in compare(halved(desc, dnn.bf16), arrays, wanted, "avx512_core_bf16")
 
 
-DEPTHWISE = (
+OF_ROWS = (
     "g19mb2ic19ih7oc19kh3sh2ph1", "g32mb1ic32ih20iw9oc32kh3kw5ph1pw2", "g16mb3ic16ih3oc16kh3ph1dh1",
     "g16mb1ic16iw40oc16kw31pw15", "g8mb1ic8id3ih4iw3oc8kd2kh3kw2pd1ph1pw0", "g48mb5ic48ih33iw70oc48kh5kw3sh2sw1ph2pw1",
     "g32mb1ic32id6ih9iw40oc32kd3kh3kw3sd2pd1ph1pw1", "g16mb1ic16ih1iw9oc16kh1kw3pw1",
-    "deconv:g16mb1ic16ih5oc16kh4sh2ph1",
+    "deconv:g16mb1ic16ih5oc16kh4sh2ph1", "g19mb2ic38ih9iw23oc38kh5kw3ph2pw1dh1", "g8mb2ic32ih6oc32kh3sh2ph1",
+    "g4mb1ic16id3ih4iw3oc16kd2kh3kw2pd1ph1pw0",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
-@pytest.mark.parametrize("text", DEPTHWISE)
+@pytest.mark.parametrize("text", OF_ROWS)
 @pytest.mark.one_in(5)
-def test_depthwise_weights(level: str, text: str, dtype: dnn.DataType) -> None:
+def test_weights_of_depthwise_kernels_and_small_groups(level: str, text: str, dtype: dnn.DataType) -> None:
     """Read as they are: rows in pairs where the level multiplies pairs, with one left or none, else widened."""
     own = "avx512_core" if dtype != dnn.bf16 and level != "avx2" else level
     for tag in ("any", "nhwc") if is_image(text) else ("any",):
         desc, arrays, wanted = of_weights.gradient(text, tag, tag)
         found = {compare(halved(desc, dtype), arrays, wanted, level)}
         found.add(compare(halved(desc, dtype, "diff_weights", "diff_bias"), arrays, wanted, level))
-        assert all(name.endswith(f"depthwise:{own}") for name in found), found
+        assert all(name.endswith((f"depthwise:{own}", f"grouped:{own}")) for name in found), found
         mixed = compare(halved(desc, dtype, "src"), arrays, wanted, level)  # converted, as the two differ
-        assert mixed.endswith("depthwise:" + ("avx2" if level == "avx2" else "avx512_core")), mixed
+        of_f32 = "avx2" if level == "avx2" else "avx512_core"
+        assert mixed.endswith((f"depthwise:{of_f32}", f"grouped:{of_f32}")), mixed
 
 
 def test_rows_in_pairs() -> None:

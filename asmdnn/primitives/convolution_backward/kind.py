@@ -3,7 +3,7 @@
 from asmdnn.primitives.convolution.kind import problem_word
 from asmdnn.primitives.convolution_backward import (
     data,
-    depthwise_weights,
+    grouped_weights,
     updated,
     weights,
     weights_pairs,
@@ -30,8 +30,8 @@ def words(desc: BackwardData | BackwardWeights) -> Words:
     return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), desc.prop_kind.value)
 
 
-IN_F32, *_ = as_f32(depthwise_weights.plans, weights.plans)  # of tensors of several types, and of groups
-WEIGHTS = (weights_pairs.plans, weights_products.plans, depthwise_weights.plans, IN_F32, weights.plans)
+IN_F32, *_ = as_f32(grouped_weights.plans, weights.plans)  # of tensors of several types, and of groups
+WEIGHTS = (weights_pairs.plans, grouped_weights.plans, weights_products.plans, IN_F32, weights.plans)
 OF_CONVOLUTIONS = (updated.plans, winograd.plans, EndsWhere(lambda desc, attr: winograd.is_demanded(desc)), *WEIGHTS)
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (

@@ -26,7 +26,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.concat import pad
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionDesc
-from asmdnn.primitives.convolution_backward import depthwise_weights, weights
+from asmdnn.primitives.convolution_backward import grouped_weights, weights
 from asmdnn.primitives.convolution_backward.description import BackwardWeights
 from asmdnn.primitives.convolution_backward.weights import check, convolution_of, renamed
 from asmdnn.primitives.core.engine import Engine
@@ -42,7 +42,7 @@ from asmdnn.types import HALF_FLOATS
 
 NAME = "products"
 ROWS, PIXELS, PAIRS = "rows of channels", "rows of pixels", "pairs of pixels"  # scratch
-IN_F32 = as_f32(depthwise_weights.plans, weights.plans)
+IN_F32 = as_f32(grouped_weights.plans, weights.plans)
 
 
 class Shift(NamedTuple):

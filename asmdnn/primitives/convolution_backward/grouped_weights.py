@@ -1,4 +1,5 @@
-"""Plans for gradients of depthwise weights: for each vector of channels, chunk by chunk, the rows of the kernel.
+"""Plans for gradients of weights of groups with few channels, depthwise ones first of all: for each vector of
+channels, chunk by chunk, the rows of the kernel.
 
 src and diff_dst are read as f32, bf16 or f16, if both are of one type; weights are sums of f32.
 """
@@ -8,7 +9,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from asmdnn.generators.dot.depthwise_weights import ARGUMENTS, DepthwiseWeightsSpec, most_positions
+from asmdnn.generators.dot.grouped_weights import ARGUMENTS, GroupedWeightsSpec, most_positions
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -21,8 +22,9 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
-from asmdnn.primitives.convolution_backward.depthwise_calls import DepthwiseJob, calls, line_runs
+from asmdnn.primitives.convolution.grouped import name_of, weights_desc
 from asmdnn.primitives.convolution_backward.description import BackwardWeights
+from asmdnn.primitives.convolution_backward.grouped_calls import GroupedJob, calls, line_runs
 from asmdnn.primitives.convolution_backward.weights import check, convolution_of, renamed
 from asmdnn.primitives.convolution_backward.weights_tiles import (
     CHUNK_BYTES,
@@ -44,20 +46,28 @@ from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
 from asmdnn.types import DataType, f32
 
-NAME = "depthwise"
-
 
 def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
-    """The plan for a depthwise convolution; nothing for others."""
+    """The plan for groups that share a vector; nothing for others."""
     p, names = convolution_of(desc)
-    if p.groups == 1 or not p.groups == p.src.dims[1] == p.dst.dims[1] or p.src.dtype != p.dst.dtype:
+    if p.groups == 1 or p.src.dtype != p.dst.dtype:
         return
     engine = at_level(engine, dot_level(fast_pairs((p.src.dtype,), engine) or F32, engine.isa))
     try:
         check(desc, attr, halves=True)
+        check_group(p, lanes_of(engine.isa))
         yield with_bias(renamed(planned(p, engine), names), desc.diff_bias, engine)
     except Refused as reason:
-        yield Refusal(f"{NAME}:{engine.isa}", str(reason))
+        yield Refusal(f"{name_of(p)}:{engine.isa}", str(reason))
+
+
+def check_group(p: ConvolutionDesc, lanes: int) -> None:
+    """Raise Refused unless several groups fill a vector."""
+    into, out = p.src.dims[1] // p.groups, p.dst.dims[1] // p.groups
+    if into != out or into >= lanes or into & into - 1:
+        raise Refused(
+            f"groups have {into} channels in and {out} out, it takes as many, and a power of two below {lanes} lanes"
+        )
 
 
 def planned(p: ConvolutionDesc, engine: Engine) -> Plan:
@@ -86,14 +96,13 @@ def rows(p: ConvolutionDesc, engine: Engine) -> Plan:
     src, dst, lanes = image_layout(p.src), image_layout(p.dst), lanes_of(engine.isa)
     assert src is not None and dst is not None
     g = replace(make_geometry(p, src, dst), src=src)  # a channel is one, not as many as are multiplied at once
-    job = job_of(g, engine.isa, p.src.dtype, p.src.dims[1])
-    letters = "bcdef"[: p.weights.ndims - 1]
-    weights = MemoryDesc(p.weights.dims, f32, f"A{letters}{lanes}a")
+    job = job_of(g, engine.isa, p.src.dtype, p.src.dims[1], p.src.dims[1] // p.groups)
+    weights = weights_desc(MemoryDesc(p.weights.dims, f32, "any"), job.group, lanes)
     assembly = Assembly(engine.tuning, engine.isa)
     parts = len(job.chunks)
     sums = assembly.room(PARTIAL, parts * job.weights_bytes) if parts > 1 else "weights"
     words: list[Int64] = []
-    specs: dict[DepthwiseWeightsSpec, int] = {}
+    specs: dict[GroupedWeightsSpec, int] = {}
     first = records(job, specs, words, accumulate=False)
     more = records(job, specs, words, accumulate=True) if g.mb > job.images else first
     for n in range(0, max(1, g.mb), job.images):
@@ -106,10 +115,10 @@ def rows(p: ConvolutionDesc, engine: Engine) -> Plan:
         size = job.weights_bytes // f32.size_bytes
         total = sum_of_rows(assembly, dense_matrix(sums, size), parts, size, dense_matrix("weights", size))
         multiply(assembly, total, target_of(engine))
-    return assembly.plan(f"{NAME}:{engine.isa}", {"src": p.src, "weights": weights, "dst": p.dst}, ("weights",))
+    return assembly.plan(f"{name_of(p)}:{engine.isa}", {"src": p.src, "weights": weights, "dst": p.dst}, ("weights",))
 
 
-def job_of(g: ConvGeometry, isa: str, dtype: DataType, channels: int) -> DepthwiseJob:
+def job_of(g: ConvGeometry, isa: str, dtype: DataType, channels: int, group: int) -> GroupedJob:
     """Chunks whose source and diff_dst L1 holds for all rows of the kernel; in ranges where there are few vectors."""
     vector_bytes = dtype.size_bytes * lanes_of(isa)
     pixels = max(RUN, CHUNK_BYTES // (vector_bytes * (1 + min(2, g.axes[-1].s) ** 2)))
@@ -120,14 +129,14 @@ def job_of(g: ConvGeometry, isa: str, dtype: DataType, channels: int) -> Depthwi
     parts = min(max(1, len(chunks) // LEAST_CHUNKS), -(-LEAST_SHARES // vectors))
     ends = np.linspace(0, len(chunks), parts + 1).astype(int).tolist()
     begin, sets = 0, []
-    for count in balanced(g.axes[-1].k, most_positions(isa, dtype)):
+    for count in balanced(g.axes[-1].k, most_positions(isa, dtype, group)):
         sets.append(range(begin, begin + count))
         begin += count
     ranges = tuple(tuple(chunks[low:high]) for low, high in pairwise(ends))
-    return DepthwiseJob(g, isa, dtype, channels, chunks=ranges, images=images, sets=tuple(sets))
+    return GroupedJob(g, isa, dtype, channels, group, chunks=ranges, images=images, sets=tuple(sets))
 
 
-def records(job: DepthwiseJob, specs: dict[DepthwiseWeightsSpec, int], words: list[Int64], accumulate: bool) -> Records:
+def records(job: GroupedJob, specs: dict[GroupedWeightsSpec, int], words: list[Int64], accumulate: bool) -> Records:
     """Records, their costs, and where groups begin: one for each vector of channels and range of chunks."""
     g, lanes = job.g, lanes_of(job.isa)
     offsets, kernels, cycles, begins = [], [], [], [0]
@@ -140,7 +149,7 @@ def records(job: DepthwiseJob, specs: dict[DepthwiseWeightsSpec, int], words: li
         ]
         table, places, costs = (np.array(column) for column in zip(*chain(*found), strict=True))
         for vector in range(job.vectors):
-            at = part * job.weights_bytes + vector * g.positions * job.vector_bytes
+            at = part * job.weights_bytes + vector * job.group * job.input_bytes
             channel = vector * lanes
             offsets.append(places + np.array((g.src.channel(channel), g.dst.channel(channel), at, 0)))
             kernels.append(table)

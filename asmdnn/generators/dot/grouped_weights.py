@@ -1,12 +1,15 @@
-"""Gradients of depthwise weights: rows of the image, of one vector of channels, at the positions of lines of a kernel.
+"""Gradients of weights of groups with few channels, depthwise ones first of all: rows of the image, of one vector of
+channels, at the positions of lines of a kernel.
 
-    weights[l, k, c] (+)= sum over taps t, columns x that position k reaches of src[t, l, x, k, c] * diff_dst[t, x, c]
+    weights[i, l, k, c] (+)= sum over taps t, columns x that k reaches of src[t, l, x, k, c'] * diff_dst[t, x, c]
+
+where c' is input i of the group of c, c itself if a group has one.
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src      | dtype[..., lanes] | line l, column x of position k: lines[l] + x * src_step + positions[k] after a tap |
 | diff_dst | dtype[..., lanes] | column x is x * dst_step bytes after a tap's place |
-| weights  | f32[lines, positions, lanes] | weights_step bytes apart; read if the sums go on |
+| weights  | f32[group, lines, positions, lanes] | input_step and weights_step bytes apart; read if the sums go on |
 | taps     | int64[...] | a count, then (src, diff_dst) byte offsets, one pair for every row of the image, or two rows |
 
 Lanes are channels, all real.  A segment is a run of columns with the positions that lie inside src, so that padding is
@@ -15,10 +18,13 @@ it, while diff_dst of these waits in registers; with more positions than that ta
 Where positions are few, columns take turns in several sets of sums, for a multiply waits four cycles for the one
 before; the sets are added in the end, in their order.
 
+A lane needs all inputs of its group: they come by shuffles of the source vector (Vector.spread), and no lane is wasted.
+
 Rows of bf16 and f16 become f32 as they are loaded.  A level that multiplies pairs of bf16 takes two rows of the image
 at once, which are joined lane by lane (row_factors.py): the second one is at one distance from the first for all taps.
 """
 
+from itertools import product
 from typing import Any, NamedTuple
 
 from asmdnn.generators.checksum import checksum
@@ -38,14 +44,20 @@ COLUMNS = 8  # at least, of a round of a loop
 SPARE = 1  # registers beside the sums and diff_dst: a source vector
 
 
-def most_positions(isa: str, dtype: DataType = f32) -> int:
+def most_positions(isa: str, dtype: DataType = f32, group: int = 1) -> int:
     """Of a kernel: as many as registers hold sums of."""
-    return vectors_left(isa, dtype) - 1
+    return (vectors_left(isa, dtype, group) - 1) // group
 
 
-def vectors_left(isa: str, dtype: DataType) -> int:
+def vectors_left(isa: str, dtype: DataType, group: int = 1) -> int:
     """For sums and diff_dst."""
-    return VECTORS[isa].count - SPARE - factor_registers(dtype, isa)
+    of_group = group > 1 and not spreads_memory(dtype)
+    return VECTORS[isa].count - SPARE - of_group - factor_registers(dtype, isa)
+
+
+def spreads_memory(dtype: DataType) -> bool:
+    """Whether an input of every group comes from memory by one shuffle; else from a register beside it."""
+    return dtype == f32
 
 
 def columns_shared(positions: tuple[int, ...], src_step: int) -> int:
@@ -53,10 +65,12 @@ def columns_shared(positions: tuple[int, ...], src_step: int) -> int:
     return (positions[-1] - positions[0]) // src_step + 1
 
 
-def joins_lines(lines: int, positions: tuple[int, ...], src_step: int, isa: str, dtype: DataType) -> bool:
+def joins_lines(
+    lines: int, positions: tuple[int, ...], src_step: int, isa: str, dtype: DataType, group: int = 1
+) -> bool:
     """Whether registers hold the sums of so many lines, and diff_dst of the columns that share sources."""
-    sums = lines * len(positions)
-    return sums + columns_shared(positions, src_step) <= vectors_left(isa, dtype)
+    sums = group * lines * len(positions)
+    return sums + columns_shared(positions, src_step) <= vectors_left(isa, dtype, group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +83,12 @@ class ColumnRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DepthwiseWeightsSpec:
+class GroupedWeightsSpec:
     """Everything that the bytes of the kernel depend on; distances in bytes.
 
     dtype: of src and diff_dst.  second_row: how far the second row of a tap is from its first, in src and in diff_dst,
     if it has two; only of types that the level multiplies in pairs.  lines: where those of the kernel begin in src,
-    which all reach every row of the taps.
+    which all reach every row of the taps.  group: inputs, and outputs, of a group, a power of two below the lanes.
     """
 
     isa: str
@@ -87,6 +101,8 @@ class DepthwiseWeightsSpec:
     dtype: DataType = f32
     second_row: tuple[int, int] | None = None
     lines: tuple[int, ...] = (0,)
+    group: int = 1
+    input_step: int = 0
     frame = ARGUMENTS
 
     @property
@@ -94,18 +110,19 @@ class DepthwiseWeightsSpec:
         rows = ["2rows"] if self.second_row else []
         rows += [f"{len(self.lines)}lines"] * (len(self.lines) > 1)
         words = [str(len(self.positions)), *rows, *["acc"] * self.accumulate, checksum(self)]
-        return f"depthwise_weights_{self.dtype}_{'_'.join(words)}__{self.isa}"
+        kind = "depthwise" if self.group == 1 else f"grouped{self.group}"
+        return f"{kind}_weights_{self.dtype}_{'_'.join(words)}__{self.isa}"
 
     @property
     def held(self) -> int:
         """Vectors of diff_dst in registers: of all columns that share a source vector, else one."""
         shared = columns_shared(self.positions, self.src_step)
-        return shared if shared + self.count <= vectors_left(self.isa, self.dtype) else 1
+        return shared if shared + self.count <= vectors_left(self.isa, self.dtype, self.group) else 1
 
     @property
     def sets(self) -> int:
         """Of sums: columns take turns."""
-        room = vectors_left(self.isa, self.dtype) - self.held
+        room = vectors_left(self.isa, self.dtype, self.group) - self.held
         return max(1, min(-(-SUMS // self.count), room // self.count))
 
     @property
@@ -125,42 +142,56 @@ class DepthwiseWeightsSpec:
         }
         rows = [{SRC: src, DIFF_DST: dst} for src, dst in ((0, 0), self.second_row or (0, 0))]
         read = {Range(of, at + row[of], at + row[of] + own_size) for of, at in factors for row in rows}
-        sums = tuple(Range(WEIGHTS, k * self.weights_step, k * self.weights_step + size) for k in range(self.count))
+        sums = tuple(Range(WEIGHTS, at, at + size) for at in self.places())
         return Footprint(sums * self.accumulate, sums, TapList(TAPS, (SRC, DIFF_DST), (joined(read),)))
 
     @property
     def count(self) -> int:
         """Of sums."""
+        return self.group * self.of_input
+
+    @property
+    def of_input(self) -> int:
+        """Of sums, those of an input of every group."""
         return len(self.lines) * len(self.positions)
 
+    def places(self) -> list[int]:
+        """Where weights hold the sums, in order."""
+        inputs, sums = range(self.group), range(self.of_input)
+        return [i * self.input_step + n * self.weights_step for i, n in product(inputs, sums)]
+
     def generate(self, asm: Assembler) -> None:
-        DepthwiseWeightsCode(self, asm).emit()
+        GroupedWeightsCode(self, asm).emit()
         asm.ret()
 
 
 class Use(NamedTuple):
-    """A source vector, `place` bytes after the beginning of a line, that a column multiplies for a sum."""
+    """A source vector, `place` bytes after the beginning of a line, that a column multiplies for a sum: input `part` of
+    every group."""
 
     line: int
     place: int
+    part: int
     column: int
     sum: int
 
     def is_of(self, other: "Use") -> bool:
         """Whether both are of one vector."""
-        return (self.line, self.place) == (other.line, other.place)
+        return (self.line, self.place, self.part) == (other.line, other.place, other.part)
 
 
-class DepthwiseWeightsCode:
+class GroupedWeightsCode:
     """The emission: pointers to a tap's row, which move on after a loop over columns."""
 
-    def __init__(self, spec: DepthwiseWeightsSpec, asm: Assembler) -> None:
+    def __init__(self, spec: GroupedWeightsSpec, asm: Assembler) -> None:
         self.spec, self.asm = spec, asm
         self.v: Vector = vector_of(spec.isa, asm)
         self.factors = row_factors(spec.dtype, spec.isa, self.v)
         self.sums: list[list[Any]] = self.v.registers.take("sums", spec.sets, spec.count)
         self.free: list[Register] = list(self.v.registers.take("diff_dst", spec.held))
         self.source: Register = self.v.registers.take("src")
+        apart = spec.group > 1 and not spreads_memory(spec.dtype)
+        self.inputs: Register = self.v.registers.take("all inputs") if apart else self.source
         self.bases = [asm.gp.take(name) for name in ("src", "diff_dst")]
         self.row = [asm.gp.take(name) for name in ("row of src", "row of diff_dst")]
         self.taps, self.left, self.columns = (asm.gp.take(name) for name in ("taps", "rows left", "columns left"))
@@ -206,13 +237,20 @@ class DepthwiseWeightsCode:
         """sums += src * diff_dst for some columns, unrolled, source by source or column by column."""
         spec = self.spec
         uses = [
-            Use(line, (first + x - self.moved) * spec.src_step + spec.positions[k], x, n * len(spec.positions) + k)
+            Use(
+                line,
+                (first + x - self.moved) * spec.src_step + spec.positions[k],
+                part,
+                x,
+                part * spec.of_input + n * len(spec.positions) + k,
+            )
             for x in range(count)
             for n, line in enumerate(spec.lines)
             for k in segment.positions
+            for part in range(spec.group)
         ]
         if spec.held > 1:
-            uses.sort(key=lambda use: (use.place, use.line, use.column, use.sum))
+            uses.sort(key=lambda use: (use.place, use.line, use.part, use.column, use.sum))
         factors: dict[int, Register] = {}
         last = {use.column: i for i, use in enumerate(uses)}
         for i, use in enumerate(uses):
@@ -232,12 +270,23 @@ class DepthwiseWeightsCode:
         alike = [uses[n].is_of(use) for n in (i - 1, i + 1) if 0 <= n < len(uses)]
         rows = self.rows(0, at)
         total = self.sums[use.column % self.spec.sets][use.sum]
-        if self.factors.reads_memory and not any(alike):
+        if self.factors.reads_memory and self.spec.group == 1 and not any(alike):
             self.factors.multiply(total, factor, rows[0])
             return
         if i == 0 or not uses[i - 1].is_of(use):
-            self.factors.load(self.source, rows)
+            self.load_source(rows, use, uses[i - 1] if i else None)
         self.factors.multiply(total, factor, self.source)
+
+    def load_source(self, rows: list[Pointer], use: Use, before: Use | None) -> None:
+        """The source vector, or an input of every group in all of its lanes."""
+        group, dtype = self.spec.group, self.spec.dtype
+        if group > 1 and spreads_memory(dtype):
+            self.v.spread(self.source, rows[0], group, use.part)
+            return
+        if before is None or (use.line, use.place) != (before.line, before.place):
+            self.factors.load(self.inputs, rows)
+        if group > 1:
+            self.v.spread(self.source, self.inputs, group, use.part)
 
     def rows(self, number: int, at: int) -> list[Pointer]:
         """A vector in each row of a tap, of src or diff_dst."""
@@ -250,10 +299,10 @@ class DepthwiseWeightsCode:
         asm.role("finish")
         asm.MOV(weights, mem(asm.frame, 8 * WEIGHTS))
         first, *others = self.sums
-        for k, total in enumerate(first):
+        for k, (total, place) in enumerate(zip(first, self.spec.places(), strict=True)):
             for other in others:
                 self.v.add(total, total, other[k])
-            at = mem(weights, k * self.spec.weights_step, size=self.v.bytes)
+            at = mem(weights, place, size=self.v.bytes)
             if self.spec.accumulate:
                 self.v.add(total, total, at)
             self.v.store(at, total)

@@ -1,10 +1,10 @@
-"""What gradients of depthwise weights compute, as a loop written from the table in the generator's docstring."""
+"""What gradients of weights of groups with few channels compute, as a loop written from the generator's docstring."""
 
 from itertools import product
 
 import numpy as np
 
-from asmdnn.generators.dot.depthwise_weights import DepthwiseWeightsSpec
+from asmdnn.generators.dot.grouped_weights import GroupedWeightsSpec
 from asmdnn.types import f32
 from tests.generators.case import UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory
@@ -13,7 +13,7 @@ from tests.support.arena import buffer_of, constant_buffer, elements, magnitudes
 ROWS = ((0, 0), (64, 4096), (-2048, 128))  # taps of a call
 
 
-def weights_case(spec: DepthwiseWeightsSpec, random: np.random.Generator, integers: bool) -> Case:
+def weights_case(spec: GroupedWeightsSpec, random: np.random.Generator, integers: bool) -> Case:
     """Sums within the bound of Higham, section 3.1."""
     kinds = {"src": spec.dtype, "diff_dst": spec.dtype, "weights": f32}
     memory = {name: elements(random, integers, kind) for name, kind in kinds.items()}
@@ -31,21 +31,24 @@ def weights_case(spec: DepthwiseWeightsSpec, random: np.random.Generator, intege
     return Case(spec, {**buffers, "taps": constant_buffer(words)}, {"weights": tolerance}, words)
 
 
-def rows(spec: DepthwiseWeightsSpec, memory: Memory) -> None:
-    """weights[l, k] (+)= src * diff_dst, a vector at a time."""
+def rows(spec: GroupedWeightsSpec, memory: Memory) -> None:
+    """weights[i, l, k] (+)= src * diff_dst, a vector at a time: every lane has input i of its group of src."""
     lanes = LANES[spec.isa]
     seconds = [spec.second_row] if spec.second_row else []
     taps = [(src + more, dst + after) for src, dst in ROWS for more, after in ((0, 0), *seconds)]
-    for n, (line, (k, position)) in enumerate(product(spec.lines, enumerate(spec.positions))):
-        total = memory["weights"].load(n * spec.weights_step, lanes) if spec.accumulate else np.zeros(lanes)
+    sums = [*enumerate(product(spec.lines, enumerate(spec.positions)))]
+    for part, (n, (line, (k, position))) in product(range(spec.group), sums):
+        inputs = np.arange(lanes) // spec.group * spec.group + part
+        home = part * spec.input_step + n * spec.weights_step
+        total = memory["weights"].load(home, lanes) if spec.accumulate else np.zeros(lanes)
         for src, dst in taps:
             for segment in spec.segments:
                 for x in range(segment.first, segment.first + segment.count):
                     factor = memory["diff_dst"].load(dst + x * spec.dst_step, lanes)
                     if k in segment.positions:
                         place = src + line + x * spec.src_step + position
-                        total = total + memory["src"].load(place, lanes) * factor
-        memory["weights"].store(n * spec.weights_step, total)
+                        total = total + memory["src"].load(place, lanes)[inputs] * factor
+        memory["weights"].store(home, total)
 
 
-REFERENCES = {DepthwiseWeightsSpec: Reference(weights_case, rounds=True)}
+REFERENCES = {GroupedWeightsSpec: Reference(weights_case, rounds=True)}

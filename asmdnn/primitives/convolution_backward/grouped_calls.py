@@ -1,4 +1,5 @@
-"""The calls of kernels that sum gradients of depthwise weights: some columns of the kernel, a chunk of pixels each.
+"""The calls of kernels that sum gradients of weights of groups with few channels: some columns of the kernel, a chunk
+of pixels each.
 
 Where a level multiplies pairs of bf16, two rows of an image are a tap, and rows that are left are another call.
 """
@@ -8,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from asmdnn.generators.dot.depthwise_weights import ColumnRun, DepthwiseWeightsSpec, joins_lines
+from asmdnn.generators.dot.grouped_weights import ColumnRun, GroupedWeightsSpec, joins_lines
 from asmdnn.generators.dot.row_factors import row_terms
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.phase import MOST_CYCLES, Int64
@@ -29,14 +30,15 @@ POSITION_CYCLES = 4  # a sum comes together and is stored
 
 
 @dataclass(frozen=True, slots=True)
-class DepthwiseJob:
-    """dtype: of src and diff_dst.  chunks: of an image, in ranges whose sums are computed apart.  images: of a phase.
-    sets: of positions of the last axis, as many as a kernel takes."""
+class GroupedJob:
+    """dtype: of src and diff_dst.  group: channels of one.  chunks: of an image, in ranges whose sums are computed
+    apart.  images: of a phase.  sets: of positions of the last axis, as many as a kernel takes."""
 
     g: ConvGeometry
     isa: str
     dtype: DataType
     channels: int
+    group: int
     chunks: tuple[tuple[PixelChunk, ...], ...]
     images: int
     sets: tuple[range, ...]
@@ -47,7 +49,9 @@ class DepthwiseJob:
         axis, lines = self.g.axes[-1], self.g.axes[-2].k
         places = tuple((s * axis.d - axis.p) * self.g.src.pixel_bytes for s in range(axis.k))
         alone = row_terms(self.dtype, self.isa) is None
-        return alone and joins_lines(lines, places, axis.s * self.g.src.pixel_bytes, self.isa, self.dtype)
+        return alone and joins_lines(
+            lines, places, axis.s * self.g.src.pixel_bytes, self.isa, self.dtype, self.group
+        )
 
     @property
     def vectors(self) -> int:
@@ -60,7 +64,12 @@ class DepthwiseJob:
 
     @property
     def weights_bytes(self) -> int:
-        return self.vectors * self.g.positions * self.vector_bytes
+        return self.vectors * self.group * self.input_bytes
+
+    @property
+    def input_bytes(self) -> int:
+        """From an input of the groups of a vector to the next one."""
+        return self.g.positions * self.vector_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +84,7 @@ class LineRun:
     goes_on: bool = False
 
 
-def line_runs(job: DepthwiseJob, rows: range) -> Iterator[LineRun]:
+def line_runs(job: GroupedJob, rows: range) -> Iterator[LineRun]:
     """All lines, with the rows of a chunk: together where registers hold their sums, first those of most lines."""
     if not job.g.axes[:-1]:
         yield LineRun((), 0, 1, rows)
@@ -106,8 +115,8 @@ Call = tuple[int, Int64, int]  # kernel, offsets, cycles
 
 
 def calls(
-    job: DepthwiseJob,
-    specs: dict[DepthwiseWeightsSpec, int],
+    job: GroupedJob,
+    specs: dict[GroupedWeightsSpec, int],
     words: list[Int64],
     run: LineRun,
     positions: range,
@@ -117,14 +126,15 @@ def calls(
     """For lines of the kernel, some positions of the last axis, and the columns of a chunk."""
     g, axis = job.g, job.g.axes[-1]
     found = segments(g, tuple(PanelRow(0, s) for s in positions), chunk)
-    alone = DepthwiseWeightsSpec(
+    alone = GroupedWeightsSpec(
         isa=job.isa, positions=tuple((s * axis.d - axis.p) * g.src.pixel_bytes for s in positions),
         segments=tuple(ColumnRun(numbers, begin, end - begin) for numbers, begin, end in found),
         src_step=axis.s * g.src.pixel_bytes, dst_step=g.dst.pixel_bytes, weights_step=job.vector_bytes,
         accumulate=accumulate or run.goes_on, dtype=job.dtype,
         lines=tuple(n * g.axes[-2].d * g.src.axis_bytes[-2] if n else 0 for n in range(run.count)),
+        group=job.group, input_step=job.input_bytes if job.group > 1 else 0,
     )  # fmt: skip
-    pixels = sum((end - begin) * (1 + run.count * len(numbers)) for numbers, begin, end in found)
+    pixels = sum((end - begin) * (1 + job.group * run.count * len(numbers)) for numbers, begin, end in found)
     for spec, taps in taps_of(job, alone, run):
         start = sum(map(len, words))
         words.append(np.concatenate((np.array((len(taps),)), taps.ravel())))
@@ -134,7 +144,7 @@ def calls(
         yield specs.setdefault(spec, len(specs)), offsets, min(cycles, MOST_CYCLES)
 
 
-def taps_of(job: DepthwiseJob, alone: DepthwiseWeightsSpec, run: LineRun) -> list[tuple[DepthwiseWeightsSpec, Int64]]:
+def taps_of(job: GroupedJob, alone: GroupedWeightsSpec, run: LineRun) -> list[tuple[GroupedWeightsSpec, Int64]]:
     """Kernels, the second going on with the sums of the first, and their taps: pairs of rows, then those left."""
     g = job.g
     lines = offsets_of_rows(g, run.first, run.rows)
