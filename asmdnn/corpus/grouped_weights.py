@@ -6,13 +6,8 @@ from functools import partial
 from typing import Any
 
 from asmdnn.corpus.conv import of_levels
-from asmdnn.generators.dot.grouped_weights import (
-    UNROLLED,
-    ColumnRun,
-    GroupedWeightsSpec,
-    joins_lines,
-    most_positions,
-)
+from asmdnn.generators.dot.grouped_weights import UNROLLED, ColumnRun, GroupedWeightsSpec
+from asmdnn.generators.dot.sums_in_registers import joins_lines, most_positions
 from asmdnn.isa.levels import AVX2, AVX512_CORE, AVX512_CORE_BF16
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.types import DataType, bf16, f16, f32
@@ -55,9 +50,9 @@ def rows(isa: str) -> Iterator[GroupedWeightsSpec]:
 
 
 def of_groups(dtype: DataType, isa: str) -> Iterator[GroupedWeightsSpec]:
-    """Groups of each size below the lanes: lines together where registers take them, positions as many as they do."""
-    vector = f32.size_bytes * lanes_of(isa)
-    for group in (2, 4, 8)[: 2 + (lanes_of(isa) > 8)]:
+    """Groups of each size up to the lanes, of 16 bits below them: few positions, and as many as registers take."""
+    lanes, vector = lanes_of(isa), f32.size_bytes * lanes_of(isa)
+    for group in (group for group in (2, 4, 8, 16) if group < lanes + (dtype == f32)):
         most = most_positions(isa, dtype, group)
         of_group = partial(spec_of, isa, dtype=dtype, group=group, input_step=9 * vector)
         for count in {1, min(3, most), most}:

@@ -109,17 +109,20 @@ def test_lines_of_a_depthwise_kernel(level: IsaName, kernel: int, lines: int) ->
     assert len(found) == (1 if lines == 1 else 2)
 
 
-OF_8 = (
+OF_LANES = (
     "g4mb2ic32ih9oc32kh3ph1", "g13mb1ic104ih7oc104kh3sh2ph1", "g3mb1ic24ih8iw40oc24kh5kw5ph2pw2",
     "g2mb1ic16iw9oc16kw7pw3", "deconv:g2mb1ic16ih5oc16kh4sh2ph1",
+    "g3mb2ic48ih9oc48kh3ph1", "g2mb1ic32ih7oc32kh3sh2ph1",
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", OF_8)
+@pytest.mark.parametrize("text", OF_LANES)
 def test_groups_of_half_a_vector_or_of_a_whole_one(isa: str, text: str) -> None:
+    p, lanes = problem_of(text), 16 if isa == "avx512_core" else 8
+    wanted = "grouped" if p.ic // p.groups <= lanes else "direct"
     for tag in ("any", "nhwc") if "ih" in text else ("any",):
         name = check(*gradient(text, tag, tag), isa).implementation
-        assert name.endswith("grouped:avx512_core" if isa == "avx512_core" else "direct:avx2"), name
+        assert name.endswith(f"{wanted}:{isa}"), name
 
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
@@ -127,7 +130,7 @@ def test_no_lane_of_small_groups_is_wasted(isa: IsaName) -> None:
     """As many cycles as one product of whole vectors has for as many multiplies, and some for rows."""
     engine = dnn.Engine(isa=isa, threads=1, machine=MACHINE)
     lanes = 16 if isa == "avx512_core" else 8
-    for group in (2, 4, lanes // 2):
+    for group in (2, 4, lanes // 2, lanes):
         desc = gradient(f"g{64 // group}mb1ic64ih28oc64kh3ph1", bias=False)[0]
         products = 28 * 28 * 64 * group * 9
         assert dnn.primitive_desc(desc, engine=engine).plan.cycles < 1.6 * products / lanes

@@ -18,7 +18,8 @@ it, while diff_dst of these waits in registers; with more positions than that ta
 Where positions are few, columns take turns in several sets of sums, for a multiply waits four cycles for the one
 before; the sets are added in the end, in their order.
 
-A lane needs all inputs of its group: they come by shuffles of the source vector (Vector.spread), and no lane is wasted.
+A lane needs all inputs of its group: they come by shuffles of the source vector (Vector.spread), or broadcast from
+memory where a group fills a vector, and no lane is wasted.
 
 Rows of bf16 and f16 become f32 as they are loaded.  A level that multiplies pairs of bf16 takes two rows of the image
 at once, which are joined lane by lane (row_factors.py): the second one is at one distance from the first for all taps.
@@ -29,10 +30,11 @@ from typing import Any, NamedTuple
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList, joined
-from asmdnn.generators.dot.row_factors import factor_registers, row_factors
+from asmdnn.generators.dot.row_factors import row_factors
+from asmdnn.generators.dot.sums_in_registers import columns_shared, spreads_memory, vectors_left
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
@@ -41,36 +43,6 @@ SRC, DIFF_DST, WEIGHTS, TAPS = range(len(ARGUMENTS))
 SUMS = 8  # that wait for one another less than they are computed
 UNROLLED = 16  # columns of a segment without a loop
 COLUMNS = 8  # at least, of a round of a loop
-SPARE = 1  # registers beside the sums and diff_dst: a source vector
-
-
-def most_positions(isa: str, dtype: DataType = f32, group: int = 1) -> int:
-    """Of a kernel: as many as registers hold sums of."""
-    return (vectors_left(isa, dtype, group) - 1) // group
-
-
-def vectors_left(isa: str, dtype: DataType, group: int = 1) -> int:
-    """For sums and diff_dst."""
-    of_group = group > 1 and not spreads_memory(dtype)
-    return VECTORS[isa].count - SPARE - of_group - factor_registers(dtype, isa)
-
-
-def spreads_memory(dtype: DataType) -> bool:
-    """Whether an input of every group comes from memory by one shuffle; else from a register beside it."""
-    return dtype == f32
-
-
-def columns_shared(positions: tuple[int, ...], src_step: int) -> int:
-    """How many columns may have a source vector in common."""
-    return (positions[-1] - positions[0]) // src_step + 1
-
-
-def joins_lines(
-    lines: int, positions: tuple[int, ...], src_step: int, isa: str, dtype: DataType, group: int = 1
-) -> bool:
-    """Whether registers hold the sums of so many lines, and diff_dst of the columns that share sources."""
-    sums = group * lines * len(positions)
-    return sums + columns_shared(positions, src_step) <= vectors_left(isa, dtype, group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +60,8 @@ class GroupedWeightsSpec:
 
     dtype: of src and diff_dst.  second_row: how far the second row of a tap is from its first, in src and in diff_dst,
     if it has two; only of types that the level multiplies in pairs.  lines: where those of the kernel begin in src,
-    which all reach every row of the taps.  group: inputs, and outputs, of a group, a power of two below the lanes.
+    which all reach every row of the taps.  group: inputs, and outputs, of a group: a power of two, of f32
+    up to the lanes, else below them.
     """
 
     isa: str
@@ -270,6 +243,10 @@ class GroupedWeightsCode:
         alike = [uses[n].is_of(use) for n in (i - 1, i + 1) if 0 <= n < len(uses)]
         rows = self.rows(0, at)
         total = self.sums[use.column % self.spec.sets][use.sum]
+        if self.spec.group == self.v.lanes:  # an input for all of them
+            element = rows[0].shifted(f32.size_bytes * use.part).sized(f32.size_bytes)
+            self.v.outer_product([[total]], [factor], [element], [self.source])
+            return
         if self.factors.reads_memory and self.spec.group == 1 and not any(alike):
             self.factors.multiply(total, factor, rows[0])
             return

@@ -9,8 +9,9 @@ from itertools import product
 
 import numpy as np
 
-from asmdnn.generators.dot.grouped_weights import ColumnRun, GroupedWeightsSpec, joins_lines
+from asmdnn.generators.dot.grouped_weights import ColumnRun, GroupedWeightsSpec
 from asmdnn.generators.dot.row_factors import row_terms
+from asmdnn.generators.dot.sums_in_registers import joins_lines
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.phase import MOST_CYCLES, Int64
 from asmdnn.primitives.convolution.axis import Axis

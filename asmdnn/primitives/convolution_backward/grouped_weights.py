@@ -9,7 +9,8 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from asmdnn.generators.dot.grouped_weights import ARGUMENTS, GroupedWeightsSpec, most_positions
+from asmdnn.generators.dot.grouped_weights import ARGUMENTS, GroupedWeightsSpec
+from asmdnn.generators.dot.sums_in_registers import most_positions
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -62,12 +63,11 @@ def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | 
 
 
 def check_group(p: ConvolutionDesc, lanes: int) -> None:
-    """Raise Refused unless several groups fill a vector."""
+    """Raise Refused unless groups fill a vector, of f32 one or several."""
     into, out = p.src.dims[1] // p.groups, p.dst.dims[1] // p.groups
-    if into != out or into >= lanes or into & into - 1:
-        raise Refused(
-            f"groups have {into} channels in and {out} out, it takes as many, and a power of two below {lanes} lanes"
-        )
+    most = lanes if p.src.dtype == f32 else lanes // 2
+    if into != out or into > most or into & into - 1:
+        raise Refused(f"groups have {into} channels in and {out} out, it takes as many, a power of two up to {most}")
 
 
 def planned(p: ConvolutionDesc, engine: Engine) -> Plan:
