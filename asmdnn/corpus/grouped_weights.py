@@ -59,6 +59,7 @@ def of_groups(dtype: DataType, isa: str) -> Iterator[GroupedWeightsSpec]:
             every = tuple(range(count))
             yield of_group(count, (ColumnRun(every, 0, UNROLLED + 3), ColumnRun(every[:1], UNROLLED + 3, 1)), 2)
             yield of_group(count, (ColumnRun(every, 0, 3),), accumulate=True)
+        yield of_group(1, (ColumnRun((0,), 0, UNROLLED + 3),), 2, prefetched=(4096, 4160))
     pixel = dtype.size_bytes * lanes_of(isa)
     if joins_lines(2, (0, pixel), pixel, isa, dtype, 2):
         yield spec_of(isa, 2, EDGES_OF_TWO, dtype=dtype, group=2, input_step=9 * vector, lines=(0, 2048))

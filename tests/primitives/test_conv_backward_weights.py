@@ -136,6 +136,24 @@ def test_no_lane_of_small_groups_is_wasted(isa: IsaName) -> None:
         assert dnn.primitive_desc(desc, engine=engine).plan.cycles < 1.6 * products / lanes
 
 
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("g4mb4ic64ih56oc64oh28kh3sh2ph1", (2 * 56 * 64, 2 * 56 * 64 + 64)),
+        ("g4mb4ic64ih56oc64kh3ph1", ()),
+        ("g4mb1ic64ih8oc64oh4kh3sh2ph1", ()),
+        ("g64mb4ic64ih56oc64oh28kh3sh2ph1", ()),
+        ("g4mb64ic64iw800oc64kw3sw2pw1", ()),
+    ],
+)
+def test_strided_rows_ask_for_lines_from_beyond_l2(text: str, lines: tuple[int, ...]) -> None:
+    """Those of the row that the next row of diff_dst has in the place of a column."""
+    desc, _, _ = gradient(text, bias=False)
+    plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx512_core", threads=1, machine=MACHINE)).plan
+    specs = [spec for phase in plan.phases for spec in phase.kernels if isinstance(spec, GroupedWeightsSpec)]
+    assert {spec.prefetched for spec in specs} == {lines}
+
+
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])
 @pytest.mark.parametrize(("groups", "channels"), [(13, 12), (55, 12), (9, 24), (7, 6), (3, 20)])
 def test_groups_that_are_left_over_cost_no_more_than_others(groups: int, channels: int, isa: IsaName) -> None:

@@ -60,8 +60,8 @@ class GroupedWeightsSpec:
 
     dtype: of src and diff_dst.  second_row: how far the second row of a tap is from its first, in src and in diff_dst,
     if it has two; only of types that the level multiplies in pairs.  lines: where those of the kernel begin in src,
-    which all reach every row of the taps.  group: inputs, and outputs, of a group: a power of two, of f32
-    up to the lanes, else below them.
+    which all reach every row of the taps.  group: inputs, and outputs, of a group: a power of two, of f32 up to the
+    lanes, else below them.  prefetched: for each column, from its place in src.
     """
 
     isa: str
@@ -76,6 +76,7 @@ class GroupedWeightsSpec:
     lines: tuple[int, ...] = (0,)
     group: int = 1
     input_step: int = 0
+    prefetched: tuple[int, ...] = ()
     frame = ARGUMENTS
 
     @property
@@ -231,6 +232,8 @@ class GroupedWeightsCode:
             if x not in factors:
                 factors[x] = self.free.pop()
                 self.factors.load(factors[x], self.rows(1, (first + x - self.moved) * spec.dst_step))
+                for place in spec.prefetched:
+                    self.asm.PREFETCHT0(mem(self.row[SRC], (first + x - self.moved) * spec.src_step + place))
             self.multiply(factors[x], uses, i)
             if last[x] == i:
                 self.free.append(factors.pop(x))

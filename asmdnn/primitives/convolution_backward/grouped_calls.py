@@ -12,6 +12,7 @@ import numpy as np
 from asmdnn.generators.dot.grouped_weights import ColumnRun, GroupedWeightsSpec
 from asmdnn.generators.dot.row_factors import row_terms
 from asmdnn.generators.dot.sums_in_registers import joins_lines
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.phase import MOST_CYCLES, Int64
 from asmdnn.primitives.convolution.axis import Axis
@@ -33,7 +34,8 @@ POSITION_CYCLES = 4  # a sum comes together and is stored
 @dataclass(frozen=True, slots=True)
 class GroupedJob:
     """dtype: of src and diff_dst.  group: channels of one.  chunks: of an image, in ranges whose sums are computed
-    apart.  images: of a phase.  sets: of positions of the last axis, as many as a kernel takes."""
+    apart.  images: of a phase.  sets: of positions of the last axis, as many as a kernel takes.
+    beyond_l2: whether src is larger."""
 
     g: ConvGeometry
     isa: str
@@ -43,6 +45,20 @@ class GroupedJob:
     chunks: tuple[tuple[PixelChunk, ...], ...]
     images: int
     sets: tuple[range, ...]
+    beyond_l2: bool
+
+    @property
+    def prefetched(self) -> tuple[int, ...]:
+        """Lines of a column of src where the next row of diff_dst has it, from its own place.
+
+        With strides a column has several pixels, of which each call takes some, and waits for them: g32 256 channels at
+        56x56, 4 images, 1.3 times as fast on Zen 5.  Depthwise kernels, and those without strides, gain nothing.
+        """
+        if len(self.g.axes) == 1 or self.group == 1 or self.g.axes[-1].s == 1 or not self.beyond_l2:
+            return ()
+        below = self.g.axes[-2].s * self.g.src.axis_bytes[-2]
+        pixels = (i * self.g.src.pixel_bytes for i in range(self.g.axes[-1].s))
+        return tuple(sorted({below + at // LINE_BYTES * LINE_BYTES for at in pixels}))
 
     @property
     def joined(self) -> bool:
@@ -134,6 +150,7 @@ def calls(
         accumulate=accumulate or run.goes_on, dtype=job.dtype,
         lines=tuple(n * g.axes[-2].d * g.src.axis_bytes[-2] if n else 0 for n in range(run.count)),
         group=job.group, input_step=job.input_bytes if job.group > 1 else 0,
+        prefetched=job.prefetched,
     )  # fmt: skip
     pixels = sum((end - begin) * (1 + job.group * run.count * len(numbers)) for numbers, begin, end in found)
     for spec, taps in taps_of(job, alone, run):

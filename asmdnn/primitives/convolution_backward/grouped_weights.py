@@ -45,7 +45,7 @@ from asmdnn.primitives.reduction.bias import with_bias
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
-from asmdnn.types import DataType, f32
+from asmdnn.types import f32
 
 
 def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -96,7 +96,7 @@ def rows(p: ConvolutionDesc, engine: Engine) -> Plan:
     src, dst, lanes = image_layout(p.src), image_layout(p.dst), lanes_of(engine.isa)
     assert src is not None and dst is not None
     g = replace(make_geometry(p, src, dst), src=src)  # a channel is one, not as many as are multiplied at once
-    job = job_of(g, engine.isa, p.src.dtype, p.src.dims[1], p.src.dims[1] // p.groups)
+    job = job_of(g, p, engine)
     weights = weights_desc(MemoryDesc(p.weights.dims, f32, "any"), job.group, lanes)
     assembly = Assembly(engine.tuning, engine.isa)
     parts = len(job.chunks)
@@ -118,9 +118,10 @@ def rows(p: ConvolutionDesc, engine: Engine) -> Plan:
     return assembly.plan(f"{name_of(p)}:{engine.isa}", {"src": p.src, "weights": weights, "dst": p.dst}, ("weights",))
 
 
-def job_of(g: ConvGeometry, isa: str, dtype: DataType, channels: int, group: int) -> GroupedJob:
+def job_of(g: ConvGeometry, p: ConvolutionDesc, engine: Engine) -> GroupedJob:
     """Chunks whose source and diff_dst L1 holds for all rows of the kernel; in ranges where there are few vectors."""
-    vector_bytes = dtype.size_bytes * lanes_of(isa)
+    isa, dtype, (_, channels, *_) = engine.isa, p.src.dtype, p.src.dims
+    group, vector_bytes = channels // p.groups, dtype.size_bytes * lanes_of(isa)
     pixels = max(RUN, CHUNK_BYTES // (vector_bytes * (1 + min(2, g.axes[-1].s) ** 2)))
     chunks = chunks_of(g, pixels)
     fit = pixels // max(1, g.rows * g.width)
@@ -133,7 +134,10 @@ def job_of(g: ConvGeometry, isa: str, dtype: DataType, channels: int, group: int
         sets.append(range(begin, begin + count))
         begin += count
     ranges = tuple(tuple(chunks[low:high]) for low, high in pairwise(ends))
-    return GroupedJob(g, isa, dtype, channels, group, chunks=ranges, images=images, sets=tuple(sets))
+    return GroupedJob(
+        g, isa, dtype, channels, group,
+        chunks=ranges, images=images, sets=tuple(sets), beyond_l2=p.src.size_bytes > engine.l2_bytes,
+    )  # fmt: skip
 
 
 def records(job: GroupedJob, specs: dict[GroupedWeightsSpec, int], words: list[Int64], accumulate: bool) -> Records:
