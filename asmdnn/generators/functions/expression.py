@@ -183,11 +183,16 @@ class Builder:
         return self.op("fnma", a, b, c)
 
     def horner(self, x: Operable, coefficients: Sequence[float]) -> Term:
-        """The polynomial with these coefficients, lowest first."""
-        total = self.value(coefficients[-1])
-        for c in coefficients[-2::-1]:
+        """The polynomial with these coefficients, lowest first; of a leading 1 the first step is a sum."""
+        *others, last = coefficients
+        total = self.value(x) + others.pop() if last == 1.0 and others else self.value(last)
+        for c in reversed(others):
             total = self.fma(total, x, c)
         return total
+
+    def table(self, index: Term, entries: Sequence[float]) -> Term:
+        """entries[i], of eight, where i is the number in the lowest three bits of `index`."""
+        return self.op("table", index, *entries)
 
     def where(self, condition: Condition, then: Operable, otherwise: Operable) -> Term:
         """`then` where the condition holds, else `otherwise`."""

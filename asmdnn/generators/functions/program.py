@@ -12,6 +12,7 @@
 | round     | arg 0 to an integral value, as VROUNDPS with `immediate` does |
 | and or xor andn | of the bits; andn is ~arg 0 & arg 1 |
 | iadd isub, shl shr sar | on int32 lanes; shifts by `immediate`, sar keeps the sign |
+| table     | arg 1 + i, a constant, where i is the number in the lowest three bits of arg 0 |
 | to_float to_int | from and to int32, to nearest even |
 | select    | arg 2 where args 0 and 1 compare as VCMPPS's predicate `immediate`, else arg 3 |
 """

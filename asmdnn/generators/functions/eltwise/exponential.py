@@ -21,6 +21,8 @@ LN2_HIGH = float.fromhex("0x1.62e4p-1")  # 16 bits
 LN2_LOW = float.fromhex("0x1.7f7d1cp-20")
 LN2 = float.fromhex("0x1.62e43p-1")
 Q = tuple(map(float.fromhex, ("0x1.fffffep-2", "0x1.5554aep-3", "0x1.5556eep-5", "0x1.122a72p-7", "0x1.6ba6d2p-10")))
+EIGHTHS = tuple(2.0 ** (i / 8) for i in range(8))
+Q_OF_EIGHTHS = (0.5000645, 0.1666686)  # as Q, for |r| <= ln2 / 16: 2^-25.2 of e^r
 INTEGERS = 1.5 * 2.0**23  # added to a number below 2^22, this leaves its nearest integer in the low bits
 SIGN = 0x80000000
 MOST_F32 = float.fromhex("0x1.fffffep+127")
@@ -67,6 +69,21 @@ def lifted_exp(build: Builder, x: Term, *, low: Term | None = None, scale: float
     """e^(scale (x + low)) 2^LIFT where the exponent is between LEAST and 50; any number for NaN, even a finite one."""
     reduced = reduce_by_ln2(build, x, LIFT, scale)
     return build.op("iadd", reduced.power(build, low), build.op("shl", reduced.integer, immediate=23))
+
+
+def lifted_exp_by_table(build: Builder, x: Term, *, beyond: Term, scale: float, factor: Term) -> Term:
+    """factor e^(scale (x - beyond)) 2^LIFT, |beyond| being below the last bits of x: as `lifted_exp`, with two
+    multiplications less and half an ulp more of error.
+
+    Powers of 2^(1/8) come from a table, so that the polynomial is of degree 3; scale is one of UNITS, or less than 0.
+    """
+    start = INTEGERS + len(EIGHTHS) * LIFT
+    integer = build.fma(x, LOG2_E * len(EIGHTHS) * scale, start)
+    n, unit = integer - start, len(EIGHTHS) * scale
+    r = build.fnma(n, LN2_LOW / unit, build.fnma(n, LN2_HIGH / unit, x)) - beyond
+    near_1 = build.horner(r, [c * scale**k for k, c in enumerate((1.0, 1.0, *Q_OF_EIGHTHS))])
+    exponent = build.op("shl", build.op("shr", integer, immediate=3), immediate=23)
+    return build.op("iadd", build.table(integer, EIGHTHS), exponent) * (near_1 * factor)
 
 
 def exp_of_negative(build: Builder, x: Term, scale: float = 1.0, factor: float = 1.0) -> Term:

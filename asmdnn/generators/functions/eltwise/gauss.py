@@ -1,21 +1,20 @@
 """gelu_erf: x times the normal distribution function; and erf.
 
 The distribution function of -z is e^(-z^2 / 2) g(z), g(z) = erfcx(z / sqrt 2) / 2 being smooth: a quotient of
-polynomials with positive coefficients (minimax for the relative error, 2^-26.7).  z^2 is kept in two numbers, since an
+polynomials with positive coefficients (minimax for the relative error, 2^-26.1).  z^2 is kept in two numbers, since an
 error of the exponent is one of the result; so the lower tail has as many correct bits as the rest.
 
 Short forms are for results that are rounded to bf16: z P(z^2) + 1/2 is the distribution function until its tail is
 taken as 0.  They are within 4.2e-5 of gelu, and where that is beyond 0.05 within 2^-10 of it, half a rounding of bf16.
 """
 
-from asmdnn.generators.functions.eltwise.exponential import LOWERED, SIGN, lifted_exp
+from asmdnn.generators.functions.eltwise.exponential import LOWERED, SIGN, lifted_exp_by_table
 from asmdnn.generators.functions.expression import Builder, Term
 
-NUMERATOR = (0.9376141428947449, 0.8219072222709656, 0.34361085295677185, 0.07619764655828476, 0.007719178218394518)
-DENOMINATOR = (
-    1.8752282857894897, 3.140030860900879, 2.2549808025360107, 0.8803728818893433, 0.19101126492023468,
-    0.019348885864019394,
-)  # fmt: skip
+# Of g / SMOOTH; both begin with a sum, not a product, as their leading coefficients are 1.
+NUMERATOR = (121.46553802490234, 106.47599029541016, 44.513916015625, 9.871211051940918, 1.0)
+DENOMINATOR = (96.91659545898438, 162.28482055664062, 116.54315948486328, 45.49993133544922, 9.8719482421875, 1.0)
+SMOOTH = 0.3989468812942505
 FURTHEST = 14.5  # the tail is 0 from here on
 # erf x = x + x p(x^2) for |x| < SMALL_ERF: p interpolates at Chebyshev's points, relative error of erf 2^-26.
 SMALL_ERF = 0.8125
@@ -37,21 +36,20 @@ FURTHEST_ERF, FURTHEST_TANH = 4.35, 4.3
 
 
 def smooth_part(build: Builder, z: Term) -> Term:
-    """g(z), 0 <= z <= FURTHEST."""
+    """g(z) / SMOOTH, 0 <= z <= FURTHEST."""
     return build.horner(z, NUMERATOR) / build.horner(z, DENOMINATOR)
 
 
 def bell(build: Builder, z: Term, factor: Term) -> Term:
     """factor e^(-z^2 / 2) 2^LIFT."""
     square = z * z
-    low = build.fma(z, z, -square)
-    return lifted_exp(build, square, low=low, scale=-0.5) * factor
+    return lifted_exp_by_table(build, square, beyond=build.fnma(z, z, square), scale=-0.5, factor=factor)
 
 
 def gelu_erf(build: Builder, x: Term) -> Term:
     """x / 2 (1 + erf(x / sqrt 2)): for z = |x| and the tail t(z), -z t(z) below 0, and z - z t(z) above."""
     z = build.op("min", FURTHEST, abs(x))
-    return build.fnma(bell(build, z, smooth_part(build, z) * z), LOWERED, build.op("max", 0.0, x))
+    return build.fnma(bell(build, z, smooth_part(build, z) * z), SMOOTH * LOWERED, build.op("max", 0.0, x))
 
 
 def short_gelu_erf(build: Builder, x: Term) -> Term:
@@ -72,7 +70,7 @@ def short_gelu(build: Builder, x: Term, coefficients: tuple[float, ...], furthes
 def erf(build: Builder, x: Term) -> Term:
     """The polynomial near 0, else 1 less twice the tail of sqrt(2) |x|, with the sign of x."""
     z = build.op("min", FURTHEST, abs(x) * SQRT_2)
-    size = build.fnma(bell(build, z, smooth_part(build, z)), 2.0 * LOWERED, 1.0)
+    size = build.fnma(bell(build, z, smooth_part(build, z)), 2.0 * SMOOTH * LOWERED, 1.0)
     signed = build.op("or", size, build.op("and", x, build.bits(SIGN)))
     near = build.fma(x, build.horner(x * x, ERF), x)
     return build.where(abs(x) < SMALL_ERF, near, signed)

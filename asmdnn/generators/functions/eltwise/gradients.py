@@ -21,7 +21,7 @@ from asmdnn.generators.functions.eltwise.exponential import (
     negative_size,
     twice_g,
 )
-from asmdnn.generators.functions.eltwise.gauss import FURTHEST, bell, smooth_part
+from asmdnn.generators.functions.eltwise.gauss import FURTHEST, SMOOTH, smooth_part
 from asmdnn.generators.functions.eltwise.logarithm import power
 from asmdnn.generators.functions.expression import Builder, Term
 from asmdnn.isa.formula import bits_of, float_of
@@ -149,8 +149,10 @@ def gelu_tanh(build: Builder, d: Term, s: Term, *_: float) -> Term:
 def gelu_erf(build: Builder, d: Term, s: Term, *_: float) -> Term:
     """The normal distribution function of s, plus s times its density: e^(-z^2 / 2) (g(z) - z / sqrt(2 pi)) at -z."""
     z = build.op("min", FURTHEST, abs(s))
-    lower = bell(build, z, build.fnma(z, INVERSE_SQRT_2_PI, smooth_part(build, z))) * LOWERED
-    return d * build.where(s > 0.0, 1.0 - lower, lower)
+    square, scale = z * z, SMOOTH * LOWERED
+    lower = lifted_exp(build, square, low=build.fma(z, z, -square), scale=-0.5)  # a table's error is too much here
+    lower *= build.fnma(z, INVERSE_SQRT_2_PI / SMOOTH, smooth_part(build, z))
+    return d * build.where(s > 0.0, build.fnma(lower, scale, 1.0), lower * scale)
 
 
 def log(build: Builder, d: Term, s: Term, *_: float) -> Term:
