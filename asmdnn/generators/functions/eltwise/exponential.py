@@ -75,7 +75,7 @@ def lifted_exp_by_table(build: Builder, x: Term, *, beyond: Term, scale: float, 
     """factor e^(scale (x - beyond)) 2^LIFT, |beyond| being below the last bits of x: as `lifted_exp`, with two
     multiplications less and half an ulp more of error.
 
-    Powers of 2^(1/8) come from a table, so that the polynomial is of degree 3; scale is one of UNITS, or less than 0.
+    Powers of 2^(1/8) come from a table, so that the polynomial is of degree 3; |scale| is one of UNITS.
     """
     start = INTEGERS + len(EIGHTHS) * LIFT
     integer = build.fma(x, LOG2_E * len(EIGHTHS) * scale, start)
