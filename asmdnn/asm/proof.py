@@ -16,14 +16,24 @@ from asmdnn.asm.machine import MachineCode
 from asmdnn.asm.prototype import INTEGER_REGISTERS, CType, Prototype
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.proof import assignment, control_flow, cpu_state, features, listing, provenance, saved_registers
+from asmdnn.proof import (
+    assignment,
+    control_flow,
+    cpu_state,
+    features,
+    listing,
+    provenance,
+    saved_registers,
+    stack_reads,
+)
 from asmdnn.proof.dataflow import states
 from asmdnn.proof.decoder import require_decoder
 from asmdnn.proof.facts import Access
-from asmdnn.proof.footprint import Judge, chosen_elements, contains
+from asmdnn.proof.footprint import Judge, contains
 from asmdnn.proof.kernel import Contract, Kernel, PlacedInstruction
 from asmdnn.proof.machine import RAX
 from asmdnn.proof.register_parts import gp, vector
+from asmdnn.proof.stack_bytes import StackUse, stack_use
 from asmdnn.proof.values import NUMBER, AbstractValue, Base, Entry, number
 from asmdnn.proof.walk import WalkState
 from asmdnn.records import dataclass
@@ -126,16 +136,20 @@ def _prove_case(kernel: Kernel) -> int:
     features.check(kernel)
     control_flow.check(kernel)
     machine, footprint, restoring = BoundedNumbers(kernel), kernel.contract.footprint, set[int]()
+    stack = dict[int, StackUse]()
     for step, state in states(machine):
         if not step.fact.inert:
             saved_registers.check(machine, step, state)
             cpu_state.check(machine, step, state)
             if footprint is None:
                 provenance.check(machine, step, state)
+                if use := stack_use(machine, step, state):
+                    stack[step.offset] = use
             if assignment.restores(machine, step, state):
                 restoring.add(step.offset)
     assignment.check(kernel, restoring)
     if footprint is None:
+        stack_reads.check(kernel, stack)
         return 0
     judge = _Judge(kernel, footprint)
     judge.walk()
@@ -166,7 +180,7 @@ class _Judge(BoundedNumbers, Judge):
     def touch(self, state: WalkState, step: PlacedInstruction, access: Access, where: AbstractValue) -> None:
         if step.fact.mnemonic not in provenance.IMPLICIT:
             self._complain(provenance.offence(self, access, where), step)
-        if chosen_elements(state, access) == []:
+        if self.elements(state, access) == []:
             return  # a mask without lanes touches nothing
         super().touch(state, step, access, where)
 

@@ -3,6 +3,7 @@
 iced-x86 shares nothing with PeachPy, whose encoders made the bytes.
 """
 
+import re
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final
@@ -21,6 +22,7 @@ X86_64_FEATURES: Final = frozenset((
 _SYSTEM: Final = frozenset((
     "syscall", "sysenter", "retf", "iret", "iretd", "iretq", "uiret", "rsm", "getsec", "enclu",
 ))  # fmt: skip
+_COMPRESSES: Final = re.compile("vp?(compress|scatter)")  # where an element goes is not where it comes from
 _MASKED_MOVES: Final = ("vmovup", "vmovap", "vmovdq", "vmaskmov", "vpmaskmov")
 
 
@@ -198,7 +200,8 @@ def _access(ins: Any, memory: Any, reads: bool, writes: bool) -> Access:
         in_code=bool(ins.is_ip_rel_memory_operand) and memory.base == none,
         scattered=memory.index != none and not ext.is_gpr(memory.index),
         oddity=_oddity(memory),
-        mask=_mask_of(ins),
+        mask=(mask := _mask_of(ins, memory)),
+        conditional=mask is None and memory.access in (iced.OpAccess.COND_WRITE, iced.OpAccess.READ_COND_WRITE),
         element_bytes=element,
         tile=_tile_rows(ins) if memory.memory_size == iced.MemorySize.TILE else None,
     )
@@ -243,10 +246,11 @@ def _lea_address(ins: Any) -> Access:
     )
 
 
-def _mask_of(ins: Any) -> tuple[str, int] | None:
-    """Only moves touch as little as their mask says; for others the whole operand counts."""
+def _mask_of(ins: Any, memory: Any) -> tuple[str, int] | None:
+    """Only moves, and stores, touch as little as their mask says; for others the whole operand counts."""
     iced, mnemonic = _decoder(), _tables()[0][ins.mnemonic]
-    if not mnemonic.startswith(_MASKED_MOVES):
+    stores = memory.access == iced.OpAccess.COND_WRITE and not _COMPRESSES.match(mnemonic)
+    if not (mnemonic.startswith(_MASKED_MOVES) or stores):
         return None
     if ins.op_mask != iced.Register.NONE:
         return "mask", iced.RegisterExt.number(ins.op_mask)

@@ -35,6 +35,7 @@ class Access:
     instruction's start.  scattered: the index is a vector.  oddity: what makes the address no plain one, or "".
     mask: the register ("mask" or "vector", number) whose elements say which `element_bytes` are touched, or None when
     all are.  tile: of a tile's rows, else None; as many of `size_bytes` are touched as its configuration says.
+    conditional: something else than this mask says how much is written.
     """
 
     base: int
@@ -49,6 +50,7 @@ class Access:
     oddity: str
     mask: tuple[str, int] | None
     element_bytes: int
+    conditional: bool = False
     tile: TileRows | None = None
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.proof import tap_lists
+from asmdnn.proof.chosen import is_certain, pieces
 from asmdnn.proof.facts import Access
 from asmdnn.proof.kernel import Kernel, PlacedInstruction
 from asmdnn.proof.values import AbstractValue, Base
@@ -107,7 +108,7 @@ class Judge(Walker):
                 self._complain("a tap's offset is lost", step)
             self.unbounded.add(step.offset)
             return
-        chosen = chosen_elements(state, access)
+        chosen = self.elements(state, access)
         for begin, end in pieces(access, where.offset, chosen):
             key = (where.base, begin, end, is_write)
             if key not in self._approved:
@@ -117,7 +118,7 @@ class Judge(Walker):
                     what = f"bytes [{begin}, {end}) of argument {where.base.number}{moved}"
                     self._complain(f"it {verb} {what}; the footprint has {ranges}", step)
                 self._approved.add(key)
-            if is_write and (chosen is not None or access.mask is None):
+            if is_write and is_certain(access, chosen):
                 state.written.add((where.base.number, begin, end))
 
     def leave(self, state: WalkState, step: PlacedInstruction) -> None:
@@ -139,32 +140,6 @@ class Judge(Walker):
     def _complain(self, reason: str, step: PlacedInstruction) -> None:
         if reason:
             raise self.kernel.broken(RULE, reason, step)
-
-
-def chosen_elements(state: WalkState, access: Access) -> list[int] | None:
-    """Which elements the mask selects; None without a mask, or when it is not known."""
-    if access.mask is None:
-        return None
-    kind, number = access.mask
-    size = access.element_bytes
-    if kind == "mask" and number in state.masks:
-        return [i for i in range(access.size_bytes // size) if state.masks[number] >> i & 1]
-    if kind == "vector" and number in state.vectors:
-        signs = state.vectors[number][size - 1 :: size]
-        return [i for i in range(access.size_bytes // size) if signs[i] >> 7]
-    return None
-
-
-def pieces(access: Access, at: int, chosen: list[int] | None) -> Iterator[tuple[int, int]]:
-    """The bytes that an access at `at` touches: all, or the chosen elements."""
-    if chosen is None:
-        yield at, at + access.size_bytes
-        return
-    size = access.element_bytes
-    starts = [i for i in chosen if i - 1 not in chosen]
-    ends = [i + 1 for i in chosen if i + 1 not in chosen]
-    for begin, end in zip(starts, ends, strict=True):
-        yield at + size * begin, at + size * end
 
 
 def by_argument(ranges: Iterable[Range]) -> dict[int, Intervals]:

@@ -54,6 +54,10 @@ class Interpreter:
         if state.compared in fact.gp_written or (fact.changes_flags and fact.mnemonic != "cmp"):
             state.compared = NO_REGISTER
 
+    def elements(self, state: State, access: Access) -> list[int] | None:
+        """Those that a mask chooses; None without one, or where it is not known."""
+        return None
+
     def address(self, state: State, step: PlacedInstruction, access: Access) -> AbstractValue:
         """Where an access goes."""
         if access.in_code:

@@ -1,9 +1,20 @@
 """All rules over one kernel, in an order in which each may rely on the ones before."""
 
-from asmdnn.proof import assignment, control_flow, cpu_state, features, footprint, listing, provenance, saved_registers
+from asmdnn.proof import (
+    assignment,
+    control_flow,
+    cpu_state,
+    features,
+    footprint,
+    listing,
+    provenance,
+    saved_registers,
+    stack_reads,
+)
 from asmdnn.proof.dataflow import states
 from asmdnn.proof.kernel import Kernel
 from asmdnn.proof.machine import Interpreter
+from asmdnn.proof.stack_bytes import StackUse, stack_use
 
 
 def prove(kernel: Kernel) -> int:
@@ -11,7 +22,8 @@ def prove(kernel: Kernel) -> int:
     listing.check(kernel)
     features.check(kernel)
     control_flow.check(kernel)
-    machine, restoring = Interpreter(kernel), set[int]()
+    machine, restoring, stack = Interpreter(kernel), set[int](), dict[int, StackUse]()
+    is_walked = kernel.contract.footprint is not None
     for step, state in states(machine):
         if not step.fact.inert:
             saved_registers.check(machine, step, state)
@@ -19,5 +31,9 @@ def prove(kernel: Kernel) -> int:
             cpu_state.check(machine, step, state)
             if assignment.restores(machine, step, state):
                 restoring.add(step.offset)
+            if not is_walked and (use := stack_use(machine, step, state)):
+                stack[step.offset] = use
     assignment.check(kernel, restoring)
+    if not is_walked:
+        stack_reads.check(kernel, stack)
     return footprint.check(kernel)

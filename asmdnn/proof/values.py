@@ -19,7 +19,7 @@ class Base(NamedTuple):
     list (group; position), count (group), tap (number: the word of the tuple, group), moved (argument, group, word).
     Of bounded numbers: below (number: the bound n, word: a factor f), which is f times a number from 0 to n - 1; and,
     that many bytes further, indexed (argument, group: n, word: f) and constants (group: n, word: f), in the code.
-    A place of the stack that is rounded down has the kind aligned, and the multiple as its number.
+    A place of the stack that is rounded down has the kind aligned, the multiple as number and the place as group.
     """
 
     kind: str
@@ -59,7 +59,7 @@ def rounded_down(place: AbstractValue, mask: AbstractValue) -> AbstractValue | N
         return None
     multiple = -mask.offset
     is_power = multiple > 0 and not multiple & (multiple - 1)
-    return AbstractValue(Base("aligned", multiple), place.offset) if is_power else None
+    return AbstractValue(Base("aligned", multiple, place.offset), place.offset) if is_power else None
 
 
 def on_stack(value: AbstractValue) -> int:

@@ -12,11 +12,14 @@ from typing import Final
 
 from asmdnn.generators.contract import KernelWords, TapList
 from asmdnn.proof import saved_registers, tap_lists
+from asmdnn.proof.chosen import chosen_elements
 from asmdnn.proof.dataflow import blocks_of
-from asmdnn.proof.facts import RSP, Access, Fact
+from asmdnn.proof.facts import NO_REGISTER, RSP, Access, Fact
 from asmdnn.proof.flags import decide, tested_value
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
 from asmdnn.proof.machine import Interpreter
+from asmdnn.proof.stack_bytes import StackBytes, stack_use
+from asmdnn.proof.stack_reads import check_use
 from asmdnn.proof.state import WORD_BYTES, State
 from asmdnn.proof.values import CODE, NUMBER, AbstractValue, Base, number, on_stack
 
@@ -33,7 +36,7 @@ class WalkState(State):
     same: arguments that a comparison has shown to be one address.
     """
 
-    __slots__ = ("masks", "same", "vectors", "written")
+    __slots__ = ("masks", "same", "stack", "vectors", "written")
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,22 +44,24 @@ class WalkState(State):
         self.vectors: dict[int, bytes] = {}
         self.written: set[Touched] = set()
         self.same: frozenset[tuple[int, int]] = frozenset()
+        self.stack = StackBytes()
 
     def copy(self) -> "WalkState":
         other = super().copy()
         assert isinstance(other, WalkState)
         other.masks, other.vectors, other.written = dict(self.masks), dict(self.vectors), set(self.written)
-        other.same = self.same
+        other.same, other.stack = self.same, self.stack
         return other
 
     def join(self, other: State) -> bool:
         assert isinstance(other, WalkState)
-        before = (self.masks, self.vectors, self.written, self.same)
+        before = (self.masks, self.vectors, self.written, self.same, self.stack)
         self.masks = dict(self.masks.items() & other.masks.items())
         self.vectors = dict(self.vectors.items() & other.vectors.items())
         self.written = written_by_both(self.written, other.written)
         self.same &= other.same
-        return super().join(other) or before != (self.masks, self.vectors, self.written, self.same)
+        self.stack = self.stack.shared(other.stack)
+        return super().join(other) or before != (self.masks, self.vectors, self.written, self.same, self.stack)
 
 
 def written_by_both(some: set[Touched], others: set[Touched]) -> set[Touched]:
@@ -187,19 +192,29 @@ class Walker(Interpreter):
             yield target, other
 
     def execute(self, state: WalkState, step: PlacedInstruction) -> None:
-        fact = step.fact
+        fact, of_stack = step.fact, RSP in step.fact.gp_written
         for access, where in self.touched(state, step):
             if not (access.reads or access.writes):
                 continue
             if not on_stack(where):
                 self.touch(state, step, access, where)
-            elif access.base != RSP and fact.flow == "next":  # the rule "stack" has left what it did not know
+                continue
+            of_stack = True
+            is_plain = access.base == RSP and access.index == NO_REGISTER
+            if not is_plain and fact.flow == "next":  # the rule "stack" has left what it did not know
                 top = state.registers[RSP].offset
                 assert top is not None
                 saved_registers.check_access(self.kernel, step, where, access, top)
+        if of_stack and (use := stack_use(self, step, state)):
+            check_use(self.kernel, step, state.stack, use)
+            state.stack = state.stack.after(use)
         if not fact.inert:
             self.apply(state, step)
         self._follow_masks(state, step, fact)
+
+    def elements(self, state: State, access: Access) -> list[int] | None:
+        assert isinstance(state, WalkState)
+        return chosen_elements(state.masks, state.vectors, access)
 
     def _follow_masks(self, state: WalkState, step: PlacedInstruction, fact: Fact) -> None:
         for mask in fact.masks_written:
