@@ -269,7 +269,7 @@ X, V = real(1, 3, 4), real(2, 4)
         (lambda: ops.batch_norm_gradient(X, X, epsilon=-1.0), "epsilon"),
         (lambda: ops.inner_product_input_gradient(V, X), "dy has 1 dim, rows and columns are needed: 2"),
         (lambda: ops.inner_product_input_gradient(X, X.T.copy()[:2]), "weights"),
-        (lambda: ops.inner_product_weight_gradient(X, X[:2]), "diff_dst"),
+        (lambda: ops.inner_product_weight_gradient(X, X[:2]), "^dy has dims"),
         (lambda: ops.matmul_gradient(X, X, X), r"dy has dims \(3, 4\), the product of a"),
         (lambda: ops.matmul_gradient(X, X[None].repeat(2, 0), X[None].repeat(3, 0)), "must be 1 or equal"),
         (lambda: ops.reduce_gradient(X, X, "sum", 1), r"dy has dims \(3, 4\), the result has \(3,\)"),

@@ -143,5 +143,5 @@ def test_unsigned_weights_are_exact() -> None:
 
 
 def test_what_nothing_multiplies() -> None:
-    with pytest.raises(dnn.Unimplemented, match="zero points are for integers, and src is f16"):
+    with pytest.raises(dnn.Unimplemented, match="zero points are for integers, and x is f16"):
         dnn.ops.inner_product(floats(3, 4, kind=np.float16), floats(5, 4, kind=np.float16), zero_points={"x": 1})

@@ -131,5 +131,5 @@ def test_junk_is_not_multiplied(arguments: tuple[Any, ...], options: dict[str, A
 
 
 def test_integers_are_not_multiplied() -> None:
-    with pytest.raises(dnn.Unimplemented, match="src is u8, only f32, bf16, f16 is implemented"):
+    with pytest.raises(dnn.Unimplemented, match="a is u8, only f32, bf16, f16 is implemented"):
         ops.matmul(np.ones((2, 64), np.uint8), ops.pack_quantized_weights(B, SCALES))

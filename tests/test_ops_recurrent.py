@@ -181,7 +181,7 @@ WEIGHTS = {
         (lambda: dnn.ops.lstm(SRC[0, 0], WEIGHTS), "they must have 5, and 2 or 3"),
         (lambda: dnn.ops.lstm(SRC.astype(float), WEIGHTS), "src has dtype float64"),
         (lambda: dnn.ops.lstm(SRC, WEIGHTS, lengths=3), "lengths must be a sequence of integers, not 3"),  # type: ignore[arg-type]
-        (lambda: dnn.ops.lstm(SRC, WEIGHTS, lengths=[1, 2, 3]), "lengths has a 3, src_layer has 2 steps"),
+        (lambda: dnn.ops.lstm(SRC, WEIGHTS, lengths=[1, 2, 3]), "lengths has a 3, src has 2 steps"),
         (lambda: dnn.ops.lstm(SRC, WEIGHTS, direction=[]), "direction must be one of"),  # type: ignore[arg-type]
         (lambda: dnn.ops.pack_recurrent("x", WEIGHTS), "cell must be one of rnn, lstm, gru, lbr_gru, not 'x'"),
     ],

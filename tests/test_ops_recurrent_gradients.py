@@ -99,9 +99,9 @@ def test_threads_change_no_bit() -> None:
     ("changed", "message"),
     [
         ({"dy": None}, "dy is None, and so are those of the last states: give the gradient of one result"),
-        ({"dy": np.zeros((2, 2, 9), np.float32)}, r"diff_dst_layer has dims \(2, 2, 9\)"),
+        ({"dy": np.zeros((2, 2, 9), np.float32)}, r"dy has dims \(2, 2, 9\)"),
         ({"dy": np.zeros((3, 2, 9))}, "dy has dtype float64, convert it to float32"),
-        ({"dh": np.zeros((2, 9), np.float32)}, "diff_dst_iter has"),
+        ({"dh": np.zeros((2, 9), np.float32)}, "dh has"),
         ({"src": np.float32(1)}, "src is a scalar, it must have dims"),
         ({"src": np.zeros((3, 2, 5), np.int16)}, "src has dtype int16, convert it to float32"),
         ({"weights": {}}, "weights has no weights_layer"),

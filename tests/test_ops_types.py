@@ -233,7 +233,7 @@ def test_junk(call: Callable[[Any], Any], says: str) -> None:
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(dnn.Unimplemented, match="src is s8, only f32, bf16, f16 is implemented"):
+    with pytest.raises(dnn.Unimplemented, match="x is s8, only f32, bf16, f16 is implemented"):
         ops.layer_norm(np.ones((2, 3), np.int8))
 
 

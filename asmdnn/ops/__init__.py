@@ -11,7 +11,7 @@ from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.errors import no_attribute
+from asmdnn.errors import AsmdnnError, no_attribute
 from asmdnn.forking import importing
 from asmdnn.ops import older_names
 
@@ -167,10 +167,16 @@ def of_callers_kind(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
         if older and not older.keys().isdisjoint(options):
             options = older_names.with_new_names(options, older)
-        if arguments and type(arguments[0]) is array:  # nearly always, and all that these calls pay
-            return function(*arguments, **options)
-        kinds = sys.modules.get(KINDS) or import_module(KINDS)
-        return kinds.called(function, arguments, options)
+        try:
+            if arguments and type(arguments[0]) is array:  # nearly always, and all that these calls pay
+                return function(*arguments, **options)
+            kinds = sys.modules.get(KINDS) or import_module(KINDS)
+            return kinds.called(function, arguments, options)
+        except AsmdnnError as error:
+            with importing():
+                from asmdnn.ops.own_words import reworded
+            reworded(error, function.__name__, names, options.get("out") is not None)
+            raise
 
     call.__module__ = __name__  # where it is found, for pickle
     return call
