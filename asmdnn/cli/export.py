@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from asmdnn.cli.explain import one_case
 from asmdnn.cli.models import TEXTS, model_words, names_network
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.unknown import unknown
+from asmdnn.cli.unknown import unknown, value_of
 from asmdnn.errors import InvalidArguments
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ def own_words(arguments: Sequence[str]) -> tuple[str, str, list[str]]:
     """The folder, the name, and other words.  Raises InvalidArguments."""
     folder, name, words, rest = "", "", list[str](), iter(arguments)
     for word in rest:
-        option, _, value = word.partition("=")
+        option = word.partition("=")[0]
         if option == "--c":
-            folder = value or next(rest, "")
+            folder = value_of("export", word, rest, "--c=DIR")
         elif option == "--name":
-            name = value or next(rest, "")
+            name = value_of("export", word, rest, "--name=classifier")
         else:
             words.append(word)
     if not folder and words and words[0].startswith("-"):

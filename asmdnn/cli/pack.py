@@ -1,6 +1,6 @@
 """`asmdnn pack`: the kernels and plans of problems in one file, made for any ISA level on any machine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ from asmdnn.cli.models import HELP, names_model
 from asmdnn.cli.pack_contents import contents_of_image, contents_of_pack, print_json, print_text
 from asmdnn.cli.pack_model import pack_model
 from asmdnn.cli.terminal import show_help
-from asmdnn.cli.unknown import command_words, unknown
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.cli.unknown import command_words, unknown, value_of
+from asmdnn.errors import InvalidArguments, Unimplemented, shown
 from asmdnn.isa.levels import isa_of
 from asmdnn.jit.image_file import is_image
 from asmdnn.primitives.core.description import Description
@@ -45,6 +45,10 @@ OWN = {
     "-o": "output", "--output": "output", "--isa": "isa", "--machine": "machine", "--l2-bytes": "l2_bytes",
     "--list": "list",
 }  # fmt: skip
+EXAMPLES = {
+    "output": "-o resnet.pack", "isa": "--isa=avx2", "machine": "--machine=zen3", "l2_bytes": "--l2-bytes=1048576",
+    "list": "--list resnet.pack",
+}  # fmt: skip
 
 
 class PackRequest(NamedTuple):
@@ -59,15 +63,12 @@ def run(arguments: Sequence[str]) -> int:
     if not arguments or any(word in ("-h", "--help") for word in arguments):
         show_help(USAGE.format(sets=", ".join(batch_files.problem_sets()), model=HELP))
         return 0
-    if names_model(arguments):
+    listing = any(word.partition("=")[0] == "--list" for word in arguments)
+    if names_model(arguments) and not listing:
         return pack_model(arguments)
     own, words = _sorted(arguments)
-    if "list" in own:
-        if words not in ([], ["--json"]) or len(own) > 1:
-            raise InvalidArguments("pack: --list takes one file, --json and nothing else")
-        path = Path(own["list"]).absolute()
-        show_pack = print_json if words else print_text
-        show_pack(contents_of_image(path) if is_image(path) else contents_of_pack(read_pack(path)))
+    if listing:
+        _list(own, words)
         return 0
     if "output" not in own:
         if words and words[0].startswith("-") and "=" not in words[0]:
@@ -93,18 +94,27 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
+def _list(own: Mapping[str, str], words: Sequence[str]) -> None:
+    """Print what is in a pack."""
+    if words not in ([], ["--json"]) or len(own) > 1:
+        raise InvalidArguments("pack: --list takes one file, --json and nothing else")
+    if names_model([own["list"]]):
+        model = shown(own["list"])
+        raise InvalidArguments(f"pack: --list is for packs, {model} is a model: asmdnn run --explain says what it holds")
+    path = Path(own["list"]).absolute()
+    show_pack = print_json if words else print_text
+    show_pack(contents_of_image(path) if is_image(path) else contents_of_pack(read_pack(path)))
+
+
 def _sorted(arguments: Sequence[str]) -> PackRequest:
     """Own options may stand anywhere, as `-o FILE`, `--isa NAME` or `--isa=NAME`; a set or file is a batch."""
     own: dict[str, str] = {}
     words: list[str] = []
-    rest = list(arguments)
-    while rest:
-        word = rest.pop(0)
-        name, equals, value = word.partition("=")
-        if name in OWN:
-            if not equals and not rest:
-                raise InvalidArguments(f"pack: {name} needs a value")
-            own[OWN[name]] = value if equals else rest.pop(0)
+    rest = iter(arguments)
+    for word in rest:
+        name = OWN.get(word.partition("=")[0], "")
+        if name:
+            own[name] = value_of("pack", word, rest, EXAMPLES[name])
         elif not word.startswith("-") and (word in batch_files.problem_sets() or Path(word).is_file()):
             words.append(f"--batch={word}")
         else:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from asmdnn.cli.models import TEXTS, model_words
-from asmdnn.cli.unknown import unknown
+from asmdnn.cli.unknown import unknown, value_of
 from asmdnn.errors import InvalidArguments
 
 
@@ -24,9 +24,8 @@ def output_of(arguments: Sequence[str]) -> tuple[str, list[str]]:
     """What -o or --output says, and the other words.  Raises InvalidArguments."""
     path, words, rest = "", list[str](), iter(arguments)
     for word in rest:
-        name, _, value = word.partition("=")
-        if name in ("-o", "--output"):
-            path = value or next(rest, "")
+        if word.partition("=")[0] in ("-o", "--output"):
+            path = value_of("pack", word, rest, "-o model.pack")
         else:
             words.append(word)
     if not path:

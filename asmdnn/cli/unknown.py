@@ -1,13 +1,13 @@
-"""Words that a command does not know: what it says of them, with the one of its own that they resemble.
+"""Words that a command does not know, and options without their value: what it says of them.
 
-Its own are those that its help names.
+The words of a command are those that its help names.
 """
 
 import contextlib
 import importlib
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from asmdnn.errors import InvalidArguments, resembling
 
@@ -28,6 +28,18 @@ def unknown(command: str, word: str, also: Iterable[str] = ()) -> InvalidArgumen
         near = resembling(plain, [*known, *(f"--{name}" for name in also)])
     kind = "no option" if word.startswith("-") else "no word"
     return InvalidArguments(f"{command}: {kind} '{word}'{near or f': see asmdnn {command} --help'}")
+
+
+def value_of(command: str, word: str, rest: Iterator[str], example: str) -> str:
+    """What stands after an option's "=", or else the next word.  Raises InvalidArguments where that is none."""
+    option, equals, value = word.partition("=")
+    if not equals:
+        value = next(rest, "")
+        if value.startswith("-"):
+            raise InvalidArguments(f"{command}: {option} needs a value before {value}, such as {example}")
+    if not value:
+        raise InvalidArguments(f"{command}: {option} needs a value, such as {example}")
+    return value
 
 
 def form_of(command: str, option: str) -> str:

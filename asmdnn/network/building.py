@@ -36,10 +36,13 @@ OPSET = 22  # the operator set whose meaning nodes have
 class Graph(LearnsParameters):
     """A network as it is written down; `compile` makes a Network of it, as often as wanted.
 
-    seed: an integer from 0 on, for the parameters' initial values.  Raises InvalidArguments.
+    name: what it is called where it is shown.  seed: an integer from 0 on, for the parameters' initial values.  Raises
+    InvalidArguments.
     """
 
     def __init__(self, name: str = "graph", seed: int = 0) -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidArguments(f"name must be a name, such as 'classifier', not {shown(name)}")
         if type(seed) is not int or not 0 <= seed <= LARGEST_DIM:
             raise InvalidArguments(f"seed must be an integer from 0 to 2**63 - 1, not {shown(seed)}")
         self.name, self.seed = name, seed

@@ -41,6 +41,8 @@ def test_a_model(tmp_path: Path) -> None:
     ("words", "message"),
     [
         ([PROBLEM], "export: no folder is given: say --c=DIR"),
+        ([PROBLEM, "--c="], "export: --c needs a value, such as --c=DIR"),
+        ([PROBLEM, "--c", "--name=x"], "export: --c needs a value before --name=x, such as --c=DIR"),
         (["--c=DIR"], "export: takes one problem, 0 are given"),
         (["--c=DIR", PROBLEM, PROBLEM], "export: takes one problem, 2 are given"),
         (["--c=DIR", "--name=for", PROBLEM], "name must be a name of C for files and symbols, such as scorer"),

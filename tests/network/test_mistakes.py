@@ -29,6 +29,8 @@ MISTAKES: list[tuple[Callable[[dnn.Graph, Any], Any], str]] = [
     (lambda g, x: g.apply("TopK", x, np.array([1])), "has 1 output, and TopK makes 2 in .*: say results=2$"),
     (lambda g, x: g.apply("Dropout", x, results=3)[0], "has 3 outputs, and Dropout makes 1 to 2 .*: say results=2$"),
     (lambda g, x: g.apply("QLinearConv", x, results=2)[0], "has 2 outputs, and QLinearConv makes .*: say results=1$"),
+    (lambda g, x: dnn.Graph(5), "name must be a name, such as 'classifier', not 5"),
+    (lambda g, x: dnn.Graph(""), "name must be a name, such as 'classifier', not ''"),
     (lambda g, x: g.input("y", "23"), "input 'y' needs dims and a numpy type, not '23'"),
     (lambda g, x: g.input("y", b"23"), "input 'y' needs dims and a numpy type, not b'23'"),
     (lambda g, x: g.state("y", "23"), "input 'y' needs dims and a numpy type, not '23'"),
