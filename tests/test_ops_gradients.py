@@ -251,12 +251,12 @@ X, V = real(1, 3, 4), real(2, 4)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ops.eltwise_gradient(X, X, "round"), "EltwiseBackward.alg must be one of"),
+        (lambda: ops.eltwise_gradient(X, X, "round"), "^alg must be one of"),
         (lambda: ops.eltwise_gradient(V, X, "tanh"), "has dims"),
         (lambda: ops.eltwise_gradient(None, X, "tanh"), "dy must be an array, not None"),
         (lambda: ops.eltwise_gradient(X.astype(np.int8), X, "tanh"), "dy has dtype int8, convert it to float32"),
         (lambda: ops.eltwise_gradient(X, X, "relu_use_dst_for_bwd", -1.0), "alpha must not be negative"),
-        (lambda: ops.eltwise_gradient(X, X, 3), "EltwiseBackward.alg must be one of"),
+        (lambda: ops.eltwise_gradient(X, X, 3), "^alg must be one of"),
         (lambda: ops.prelu_gradient(X, X, V[:3]), "weights has dims"),
         (lambda: ops.prelu_gradient(X, V, X), "weights has 2 dims, x has 1"),
         (lambda: ops.binary_gradient("ge", X, X, X), "alg must be one of add, sub, mul, div, max, min"),
@@ -278,7 +278,7 @@ X, V = real(1, 3, 4), real(2, 4)
         (lambda: ops.cumsum_gradient(X, 2), "axis"),
         (lambda: ops.cumsum_gradient(X, reverse=1), "reverse"),
         (lambda: ops.weighted_sum_gradient(X, ()), "scales must be a sequence, a number for each array"),
-        (lambda: ops.dropout_gradient(X, X), "mask must be uint8 with the dims of dy"),
+        (lambda: ops.dropout_gradient(X, X), "mask must be uint8 or bool with the dims of dy"),
         (lambda: ops.dropout_gradient(X, X.astype(np.uint8), 2.0), "probability must be from 0 to 1, not 2.0"),
     ],
 )

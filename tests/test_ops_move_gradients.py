@@ -169,7 +169,7 @@ PLANE = integers(1, 1, 2, 3, 3)
         (lambda: ops.expand_gradient(D, (1, 1, 3, 4)), "from the end on they must be 1 or as dy"),
         (lambda: ops.gather_gradient(D, ROWS, (5,)), "dims must be 2 integers"),
         (lambda: ops.gather_gradient(D, ROWS, (2, 4)), "indices"),
-        (lambda: ops.gather_gradient(D, ROWS[:2], (5, 4)), "updates has dims"),
+        (lambda: ops.gather_gradient(D, ROWS[:2], (5, 4)), "^dy has dims"),
         (lambda: ops.gather_gradient(D, ROWS.astype(float), (5, 4)), "indices have dtype float64"),
         (lambda: ops.embedding_gradient(np.float32(1), ROWS, 4), "dy is a scalar"),
         (lambda: ops.embedding_gradient(D, ROWS, 2.5), "rows must be integers"),

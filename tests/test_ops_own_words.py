@@ -15,7 +15,8 @@ from tests.support.ops_calls import every_call
 
 CALLS = every_call()
 OF_PRIMITIVES = re.compile(
-    r"(?<!['\w])((?:diff_)?(?:src|dst)(?:\d|_layer|_iter|_iter_c)?|diff_\w+|data|seen from its forward pass)(?![\w=])"
+    r"(?<!['\w])((?:diff_)?(?:src|dst)(?:\d|_layer|_iter|_iter_c)?|diff_\w+|data(?! type)"
+    r"|seen from its forward pass|[A-Z][a-z]\w+(?:Forward|Backward))(?![\w=])"
 )
 WEIGHTLESS = ("matmul", "matmul_gradient", "binary", "softmax", "embedding")  # nothing there is called weights
 
@@ -50,6 +51,10 @@ def more_options(function: str, arguments: dict[str, Any]) -> Iterator[dict[str,
         "dtype": ["s8", "bf16", "s4"],
         "post_ops": [[dnn.Binary("add", dnn.MemoryDesc((7,), dnn.f32, "a"))], ["sum"]],
         "axis": [99, -99],
+        "epsilon": [-1.0],
+        "alg": ["x"],
+        "scale": [None, "x"],
+        "size": [0],
     }
     for name, values in options.items():
         yield from ({**arguments, name: value} for value in values if name in known)
@@ -89,9 +94,26 @@ def test_what_callers_wrote_stays() -> None:
         (lambda x: ops.concat([x, x[0]]), r"^arrays\[1\] has dims \(3,\), they must be the result's but for axis 0"),
         (lambda x: ops.embedding(x, np.array([7])), r"^indices\[0\] is 7, axis 0 of table has 2: use -2 to 1$"),
         (lambda x: ops.softmax_gradient(x, x[0]), r"^dy has dims \(2, 3\), they must be \(3,\)$"),
+        (lambda x: ops.layer_norm(x, epsilon=-1), "^epsilon must not be negative, it is -1$"),
+        (lambda x: ops.eltwise(None, "relu"), "^x is None, where an array must be$"),
+        (lambda x: ops.gather(x, None), "^indices is None, where an array must be$"),
+        (
+            lambda x: ops.gather(x[:0], np.array([0])),
+            r"^indices\[0\] is 0, axis 0 of x has 0: there is nothing to choose",
+        ),
+        (lambda x: ops.lrn(x, 0), "^size must be an integer of at least 1, not 0$"),
         (lambda x: ops.cumsum(x, dtype="s8"), "the result is s8, only f32, bf16, f16 is implemented"),
     ],
 )
 def test_examples(call: Any, says: str) -> None:
     with pytest.raises(dnn.AsmdnnError, match=says):
         call(np.ones((2, 3), np.float32))
+
+
+def test_a_mask_of_truths_and_an_axis_of_numpy() -> None:
+    """What numpy makes of comparisons and of numbers is taken as it is."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    wanted = np.where(x > 2, x * 2, 0)
+    assert np.array_equal(ops.dropout_gradient(x, x > 2, 0.5), wanted)
+    assert np.array_equal(ops.concat([x, x], np.int64(1)), np.concatenate([x, x], 1))
+    assert np.array_equal(ops.gather(x, np.array([1]), np.int32(1)), x[:, 1:2])

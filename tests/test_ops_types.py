@@ -225,7 +225,7 @@ def test_one_call_for_each_type() -> None:
     (lambda x: ops.softmax(x, out=x.view(np.uint16)), "out has dtype uint16"),
     (lambda x: ops.eltwise(ODD, "relu"), "aligned to the element's 2 bytes"),
     (lambda x: ops.pad(x, 1, out=np.zeros((4, 4), np.float32)), "out is of f32, the result of bf16"),
-    (lambda x: ops.topk(x, 1, out=OTHER), "must be a bfloat16 array"),
+    (lambda x: ops.topk(x, 1, out=OTHER), "must be an array of bfloat16"),
 ])  # fmt: skip
 def test_junk(call: Callable[[Any], Any], says: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=says):

@@ -100,7 +100,7 @@ def _list(own: Mapping[str, str], words: Sequence[str]) -> None:
         raise InvalidArguments("pack: --list takes one file, --json and nothing else")
     if names_model([own["list"]]):
         model = shown(own["list"])
-        raise InvalidArguments(f"pack: --list is for packs, {model} is a model: asmdnn run --explain says what it holds")
+        raise InvalidArguments(f"pack: --list is for packs, {model} is a model: asmdnn run --explain shows one")
     path = Path(own["list"]).absolute()
     show_pack = print_json if words else print_text
     show_pack(contents_of_image(path) if is_image(path) else contents_of_pack(read_pack(path)))

@@ -38,7 +38,10 @@ def checked_f32(name: str, array: npt.NDArray[Any]) -> Array:
 
 
 def of_no_numbers(name: str, array: AnyArray) -> str:
-    """What is said of a word in the place of an array; "" of arrays of numbers."""
+    """What is said of a word or another object in the place of an array; "" of arrays of numbers."""
+    if array.dtype.kind == "O":
+        is_one = f"is {shown(array.item())}" if not array.ndim else "has objects"
+        return f"{name} {is_one}, where {'an array' if not array.ndim else 'numbers'} must be"
     if array.dtype.kind not in "SU" or array.ndim:
         return ""
     order = ": the array comes first" if name == "x" else ""
@@ -64,7 +67,7 @@ def output(name: str, value: Any, dtype: np.dtype[Any] = F32) -> npt.NDArray[Any
     """The memory of `value`, as `exported` has it, of `dtype`.  Raises InvalidArguments."""
     array = exported(name, value)
     if array.dtype != dtype:
-        raise InvalidArguments(f"{name} must be a {dtype} array, not {array.dtype}")
+        raise InvalidArguments(f"{name} must be an array of {dtype}, not of {array.dtype}")
     return np.asarray(array).view(dtype)
 
 

@@ -8,7 +8,7 @@ from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
-from asmdnn.ops.arguments import AnyArray, aligned
+from asmdnn.ops.arguments import AnyArray, aligned, of_no_numbers
 from asmdnn.ops.calls import memory_at
 from asmdnn.ops.moves import delivered, memory_of, run, target
 from asmdnn.ops.typed import typed, typed_output
@@ -92,6 +92,8 @@ def index_memory(positions: AnyArray) -> Memory:
 def integers_of(indices: Any) -> AnyArray:
     """An array of 32 or 64 bits.  Raises InvalidArguments."""
     array = as_array("indices", indices)
+    if text := of_no_numbers("indices", array):
+        raise InvalidArguments(text)
     if array.dtype not in (NARROW, WIDE):
         raise InvalidArguments(f"indices have dtype {array.dtype}, convert them to int32 or int64")
     return array

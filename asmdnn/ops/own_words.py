@@ -15,13 +15,17 @@ USUAL = {
 }  # fmt: skip
 OPERANDS = {"src0": "a", "src1": "b", "src2": "condition"}
 OF_FUNCTIONS: Mapping[str, Mapping[str, str]] = {
+    "attention": {"x": "query"},
     "binary": OPERANDS,
     "binary_gradient": OPERANDS,
     "concat": {"src": "arrays"},
     "eltwise_gradient": {"data": "x"},
     "embedding": {"src": "table", "x": "table"},
-    "embedding_gradient": {"src": "the result", "x": "the result"},
+    "embedding_gradient": {"src": "the result", "x": "the result", "updates": "dy"},
+    "gather_gradient": {"src": "the result", "x": "the result", "updates": "dy"},
     "log_softmax_gradient": {"dst": "y"},
+    "lrn": {"local_size": "size"},
+    "lrn_gradient": {"local_size": "size"},
     "matmul": {"src": "a", "weights": "b"},
     "matmul_gradient": {"src": "a", "weights": "b"},
     "pack_quantized_weights": {"src": "b"},
@@ -32,8 +36,10 @@ OF_FUNCTIONS: Mapping[str, Mapping[str, str]] = {
     "split_gradient": {"src": "dys"},
     "weighted_sum": {"src": "arrays"},
 }
-WORD = re.compile(r"(?<!['\"\w.])(?<!the )([a-z]\w*?)(\d+)?(?![\"=\w]|'(?!s\b))")  # no quotes, no prose
+WORD = re.compile(r"(?<!['\"\w.])(?<!the )([a-z]\w*?)(\d+)?(?![\"=\w]|'(?!s\b)| type)")  # no quotes, no prose
 OF_FORWARD = re.compile(r"^\w+, seen from its forward pass: ")
+OF_FIELD = re.compile(r"^[A-Z]\w+\.(?=\w+ )")  # LayerNormForward.epsilon
+DESCRIPTION = re.compile(r"\b[A-Z]\w+(?:Forward|Backward)\b")
 
 
 def reworded(error: AsmdnnError, function: str, parameters: Container[str], has_out: bool) -> None:
@@ -50,4 +56,5 @@ def reworded(error: AsmdnnError, function: str, parameters: Container[str], has_
         return f"{own[word]}[{number}]"
 
     message, *more = error.args
-    error.args = (WORD.sub(said, OF_FORWARD.sub("", message)), *more)
+    plain = OF_FIELD.sub("", OF_FORWARD.sub("", message))
+    error.args = (WORD.sub(said, DESCRIPTION.sub(function, plain)), *more)

@@ -121,11 +121,14 @@ def result_dims(x: AnyArray, axis: int, k: int) -> tuple[int, ...]:
     """Of a result.  Raises InvalidArguments."""
     k = integer("k", k)
     if not -x.ndim <= axis < x.ndim:
-        raise InvalidArguments(f"axis is {shown(axis)}, x has {counted(x.ndim, 'dim')}: use {-x.ndim} to {x.ndim - 1}")
+        known = f"use {-x.ndim} to {x.ndim - 1}" if x.ndim else "give it one"
+        raise InvalidArguments(f"axis is {shown(axis)}, x has {counted(x.ndim, 'dim')}: {known}")
     if not x.shape[axis]:
         raise InvalidArguments(f"x has no elements along axis {axis}, of which none is the best: give it some")
     if not 1 <= k <= x.shape[axis]:
-        raise InvalidArguments(f"k is {shown(k)}, x has {x.shape[axis]} elements along axis {axis}: use 1 to that")
+        raise InvalidArguments(
+            f"k is {shown(k)}, x has {counted(x.shape[axis], 'element')} along axis {axis}: use 1 to that"
+        )
     return tuple(k if dim == axis % x.ndim else n for dim, n in enumerate(x.shape))
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.sequences import items
 from asmdnn.ops.arguments import AnyArray
@@ -163,11 +165,15 @@ def dropout_gradient(
 ) -> AnyArray:
     """The gradient of x of dropout(x, probability), for the gradient dy of its result and the mask beside that.
 
-    mask: uint8 with the dims of dy.  dy: of f32, bf16 or f16; so is the result.  Raises InvalidArguments.
+    mask: uint8 or bool with the dims of dy.  dy: of f32, bf16 or f16; so is the result.  Raises InvalidArguments.
     """
+    if isinstance(mask, np.ndarray) and mask.dtype == np.bool_:
+        mask = mask.view(np.uint8)
     found, kept = floats("dy", dy), typed("mask", mask)
     if kind_of(kept) != u8 or kept.shape != found.shape:
-        raise InvalidArguments(f"mask must be uint8 with the dims of dy, {found.shape}, not {kept.dtype} {kept.shape}")
+        raise InvalidArguments(
+            f"mask must be uint8 or bool with the dims of dy, {found.shape}, not {kept.dtype} {kept.shape}"
+        )
     p = finite("probability", probability)
     if not 0 <= p <= 1:
         raise InvalidArguments(f"probability must be from 0 to 1, not {shown(probability)}")

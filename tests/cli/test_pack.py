@@ -78,7 +78,7 @@ def test_what_is_no_problem_is_skipped(capsys: pytest.CaptureFixture[str]) -> No
         ([*UNTAKEN, "-o", "x.pack"], "stride"),
         (["--list"], "--list needs a value"),
         (["--list", "--json"], "--list needs a value before --json"),
-        (["--list", "model.onnx"], "--list is for packs, 'model.onnx' is a model: asmdnn run --explain says"),
+        (["--list", "model.onnx"], "--list is for packs, 'model.onnx' is a model: asmdnn run --explain shows one"),
         (["--list=model.onnx", "--json"], "--list is for packs"),
         (["--list", "x.pack", PROBLEM], "takes one file"),
         (["--list", "missing.pack"], "cannot be read"),

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.generators.move.rows import RowsSpec
@@ -38,12 +40,13 @@ def descs_of(name: str, value: Any) -> tuple[MemoryDesc, ...]:
 
 
 def axis_of(axis: Any, ndims: int) -> int:
-    """An axis that may count from the end, or InvalidArguments."""
-    if isinstance(axis, bool) or not isinstance(axis, int) or not -ndims <= axis < ndims:
+    """An axis that may count from the end, or InvalidArguments; integers of numpy are some, too."""
+    is_whole = isinstance(axis, int | np.integer) and not isinstance(axis, bool)
+    if not is_whole or not -ndims <= axis < ndims:
         raise InvalidArguments(
             f"axis is {shown(axis)}, the tensors have {counted(ndims, 'dim')}: use {-ndims} to {ndims - 1}"
         )
-    return axis % ndims
+    return int(axis) % ndims
 
 
 @dataclass(frozen=True, slots=True)

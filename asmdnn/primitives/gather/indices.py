@@ -90,4 +90,5 @@ def check_indices(
     bits = f"which is read as an integer of {limit.bit_length()} bits"
     reason = f"axis {axis} of src has {limit}" if axis >= 0 else bits
     besides = "" if ignored is None else f", or {ignored}, which is ignored"
-    raise InvalidArguments(f"{name}{place} is {found}, {reason}: use {least} to {limit - 1}{besides}")
+    known = f"use {least} to {limit - 1}{besides}" if limit else "there is nothing to choose"
+    raise InvalidArguments(f"{name}{place} is {found}, {reason}: {known}")

@@ -96,7 +96,9 @@ def checked_groups(groups: object, src: MemoryDesc) -> int:
     if isinstance(groups, bool) or not isinstance(groups, int | np.integer) or groups < 1:
         raise InvalidArguments(f"groups must be a whole number from 1 on, not {shown(groups)}")
     if src.ndims > 1 and src.dims[1] % groups:
-        raise InvalidArguments(f"groups is {shown(groups)}, it must divide the {src.dims[1]} channels of src")
+        raise InvalidArguments(
+            f"groups is {shown(groups)}, it must divide the {counted(src.dims[1], 'channel')} of src"
+        )
     return int(groups)
 
 

@@ -41,7 +41,7 @@ class LRNBackward(BackwardDesc):
             desc = getattr(self, name)
             if not isinstance(desc, MemoryDesc) or desc.dims != self.src.dims:
                 shown = f"dims {desc.dims}" if isinstance(desc, MemoryDesc) else type(desc).__name__
-                raise InvalidArguments(f"{name} has {shown}, it must be a MemoryDesc of src's: {self.src.dims}")
+                raise InvalidArguments(f"{name} has {shown}, it must have dims {self.src.dims}, those of src")
 
     def forward(self) -> LRNForward:
         """The forward pass, with a workspace.  Raises InvalidArguments."""

@@ -103,10 +103,12 @@ def sizes_of(
             raise InvalidArguments(f"{name} has {counted(desc.ndims, 'dim')}, it must have {wanted}: {desc.dims}")
     layers, directions, src, found, hidden = tensors["weights_layer"].dims
     if found != gates:
-        raise InvalidArguments(f"weights_layer has dims[3] of {found}, the cell has {gates} gates")
+        raise InvalidArguments(f"weights_layer has dims[3] of {found}, the cell has {counted(gates, 'gate')}")
     wanted = 2 if direction.startswith("bidirectional") else 1
     if directions != wanted:
-        raise InvalidArguments(f"weights_layer has dims[1] of {directions}, {direction} has {wanted} directions")
+        raise InvalidArguments(
+            f"weights_layer has dims[1] of {directions}, {direction} has {counted(wanted, 'direction')}"
+        )
     out = tensors["weights_projection"].dims[3] if "weights_projection" in tensors else hidden
     dst = out * (2 if direction == "bidirectional_concat" else 1)
     if concatenated:
