@@ -5,9 +5,11 @@ answer, of all that comes after folding, whose numbers are the dims of all value
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from asmdnn.errors import InvalidArguments
+from asmdnn.network.as_asked import as_asked
 from asmdnn.network.asking import Asking
 from asmdnn.network.declaring import check_names, shape_of
 from asmdnn.network.folding.folding import specialise
@@ -67,7 +69,8 @@ class ModelLowering:
         graph = fused(graph, self.shared.remembered)
         for state in self.model.states:
             write_of(graph, state)
-        found, refused = segments_of(graph, self.engine, self.fallback, self.precision, asking)
+        said = partial(as_asked, body=self.model.body)
+        found, refused = segments_of(graph, self.engine, self.fallback, self.precision, asking, said)
         if refused:
             asking.only_here("reasons are texts, which may have numbers")
         return graph, found, refused

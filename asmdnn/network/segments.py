@@ -1,7 +1,7 @@
 """A graph as pieces that run one after another: native plans, and nodes without a kernel that numpy computes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -79,16 +79,21 @@ def fused(graph: StaticGraph, remembered: Remembered | None = None) -> StaticGra
         return floats_apart(convolved_first(fold_affine(graph, remembered or Remembered())))
 
 
+def label_of(group: Group) -> str:
+    return group.label
+
+
 def segments_of(
     graph: StaticGraph,
     engine: Engine,
     fallback: str | None,
     precision: Precision = IN_F32,
     asking: Asking | None = None,
+    in_place_of: Callable[[Group], str] = label_of,
 ) -> tuple[list[GraphSegment], dict[str, str]]:
     """The segments, and why nodes have no kernel, by the label of their group.
 
-    Raises Unimplemented, which names all of them, unless fallback is "numpy".
+    in_place_of: what errors call a group.  Raises Unimplemented, which names all of them, unless fallback is "numpy".
     """
     refused = dict[str, str]()
     groups, storage = narrowed(graph, groups_of(graph), engine, precision, asking)
@@ -102,7 +107,7 @@ def segments_of(
             for way in search.ways:
                 assume(way.steps, group)
     if refused and fallback is None:
-        raise Unimplemented(sentence(groups, refused))
+        raise Unimplemented(sentence(groups, refused, in_place_of))
     if not groups:
         return [], refused
     if refused:
@@ -131,11 +136,12 @@ def runs_of(groups: Sequence[Group], refused: Mapping[str, str]) -> list[tuple[b
     return runs
 
 
-def sentence(groups: Sequence[Group], refused: dict[str, str]) -> str:
+def sentence(groups: Sequence[Group], refused: dict[str, str], in_place_of: Callable[[Group], str]) -> str:
     """How many nodes have no kernel, of which operators, and why the first ones have none."""
-    counts = Counter(name_of(group.nodes[0]) for group in groups if group.label in refused)
+    found = {group.label: group for group in groups if group.label in refused}
+    counts = Counter(name_of(group.nodes[0]) for group in found.values())
     ops = ", ".join(f"{op} {count} times" for op, count in counts.most_common(MOST_NAMED)) if len(counts) > 1 else ""
-    named = "; ".join(f"{label}: {reason}" for label, reason in list(refused.items())[:MOST_NAMED])
+    named = "; ".join(f"{in_place_of(found[label])}: {reason}" for label, reason in list(refused.items())[:MOST_NAMED])
     more = f"; and {len(refused) - MOST_NAMED} more" if len(refused) > MOST_NAMED else ""
     words = f" ({ops})" if ops else ""
     has, them = ("has", "it") if len(refused) == 1 else ("have", "them")

@@ -3,6 +3,7 @@ from one to another."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -136,7 +137,7 @@ class Steps(StepList):
         if name not in self.places:
             value = self.value(name)
             if value.data is None or value.dtype not in NUMBERS:
-                raise Refused(f"{name} is {value.dtype.name}, only f32 is computed with")
+                raise Refused(no_numbers(name, value.dtype))
             return self.memory.add_weight(name, value.data, wanted or row_major(value.shape, stored(value)))
         known = self.places[name]
         if wanted is None:
@@ -239,3 +240,10 @@ class Steps(StepList):
 def retyped(desc: MemoryDesc, dtype: DataType) -> MemoryDesc:
     """Elements of another type in the same order, dense."""
     return of_type(desc, dtype) if desc.is_dense else dense_like(desc, row_major(desc.dims, dtype))
+
+
+def no_numbers(name: str, dtype: np.dtype[Any]) -> str:
+    """Why a value of this type is not computed with."""
+    if dtype in (np.int64, np.int32):
+        return f"{name} is {dtype.name}, whose numbers may be beyond 2^24 here, and f32 has none of these exactly"
+    return f"{name} is {dtype.name}, only f32 is computed with"

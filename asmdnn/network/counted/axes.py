@@ -13,7 +13,7 @@ from asmdnn.errors import shown
 from asmdnn.network.counted.bounds import is_bounded, without_bound
 from asmdnn.network.counted.choosing import Chooser, Chosen, CountedChoice
 from asmdnn.network.counted.collecting import COLLECTS, FilledPlaces
-from asmdnn.network.counted.cutting import best, sliced, smallest
+from asmdnn.network.counted.cutting import best, sliced, sliced_to_count, smallest
 from asmdnn.network.counted.dims import (
     MOVES_DIMS,
     CountedDims,
@@ -28,7 +28,7 @@ from asmdnn.network.counted.dims import (
 from asmdnn.network.counted.numbers import PlaceNumbers, chooses_along
 from asmdnn.network.counted.numbers import moved as moved_numbers
 from asmdnn.network.counted.operators import WRITERS, chooses_by
-from asmdnn.network.counted.putting import counted_by, scattered
+from asmdnn.network.counted.putting import SCATTERS, counted_by, scattered
 from asmdnn.network.counted.reading import CountedReading
 from asmdnn.network.counted.rules import INDICES, KEEP_ZEROS, RULES
 from asmdnn.network.cuts import CountOf
@@ -40,7 +40,7 @@ from asmdnn.records import replace
 
 Found = TypeVar("Found")
 SMALLEST = {"Min", "ReduceMin"}
-BY_DIMS = MOVES_DIMS | SMALLEST | {"Shape", "Expand", "ConstantOfShape", "Range", "TopK", "ScatterND", "GatherND"}
+BY_DIMS = MOVES_DIMS | SMALLEST | {"Shape", "Expand", "ConstantOfShape", "Range", "TopK", "GatherND", *SCATTERS}
 GATHERS = {"Gather", "GatherND"}
 
 
@@ -138,7 +138,7 @@ class CountedAxes:
         self, node: Node, chooser: Chooser, inputs: Mapping[int, CountedAxis], dims: Mapping[int, CountedDims]
     ) -> bool:
         """Whether it is a node that leaves some of the places that count, or none; then it is taken in."""
-        if node.op == "ScatterND" and not dims:
+        if node.op in SCATTERS and not dims:
             put = scattered(chooser, node, counted_by(inputs))
             if put is not None:
                 self.folding.node(put)
@@ -153,6 +153,12 @@ class CountedAxes:
             if cut is not None:
                 self.take(node, inputs[0]._replace(choice=cut))
             return cut is not None
+        if node.op == "Slice" and dims.keys() == {2} and not inputs:
+            to_count = sliced_to_count(chooser, node, dims[2])
+            if to_count is not None:
+                known, axis, choice = to_count
+                self.take(known, CountedAxis(axis, choice, is_zero=False))
+            return to_count is not None
         numbers = self.places.get(node.inputs[1]) if inputs.keys() == {0, 1} and node.op in GATHERS else None
         if numbers is not None and numbers.choice == inputs[0].choice:
             is_along = chooses_along(node, len(chooser.shape(node.inputs[0])), inputs[0].axis, numbers)

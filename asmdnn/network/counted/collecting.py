@@ -42,9 +42,14 @@ def reduced_with(fill: float, of_integers: bool = False) -> Collect:
 
 
 def softmax(r: CountedReading) -> FilledPlaces | None:
-    if r.only is None or r.node.opset < AXES_MOVED:
+    """Along the axis; of versions before 13 along all axes from one on."""
+    if r.only is None:
         return None
-    return FilledPlaces({0: -inf}, r.only) if normal(r.node.get("axis", -1), len(r.shape())) == r.only else None
+    if r.node.opset < AXES_MOVED:
+        is_along = normal(r.node.get("axis", 1), len(r.shape())) <= r.only
+    else:
+        is_along = normal(r.node.get("axis", -1), len(r.shape())) == r.only
+    return FilledPlaces({0: -inf}, r.only) if is_along else None
 
 
 def summed_from_the_end(r: CountedReading) -> FilledPlaces | None:

@@ -1,4 +1,4 @@
-"""The first places of a count: a slice from the start, and the best ones, as detectors end."""
+"""The first places of a count, or as many of what is not counted: slices from the start, and the best ones."""
 
 from collections.abc import Mapping
 from math import inf, nan
@@ -26,6 +26,23 @@ def sliced(w: Chooser, node: Node, axis: int, choice: CountedChoice) -> CountedC
         return None
     own = normal(0 if axes is None else axes[0], len(w.shape(node.inputs[0])))
     return w.first_of(choice, ends[0]) if own == axis and (steps is None or steps[0] == 1) else None
+
+
+def sliced_to_count(w: Chooser, node: Node, ends: CountedDims) -> tuple[Node, int, CountedChoice] | None:
+    """A Slice from the start to the count, as of a mask, with its axis and what counts there; None for others."""
+    dims, (starts, axes, steps) = w.shape(node.inputs[0]), [
+        w.data(node.inputs[i]) if i < len(node.inputs) else None for i in (1, 3, 4)
+    ]  # fmt: skip
+    if any(name and w.data(name) is None for i, name in enumerate(node.inputs) if i not in (0, 2)):
+        return None
+    i, count = ends.place, ends.data.size
+    if starts is None or i is None or ints(starts)[i] != 0 or (steps is not None and ints(steps)[i] != 1):
+        return None
+    axis = normal((range(count) if axes is None else ints(axes))[i], len(dims))
+    if dims[axis] < 1:
+        return None
+    known = replace(node, inputs=(*node.inputs[:2], w.integers(ends.data), *node.inputs[3:]))
+    return known, axis, w.first_of(ends.choice, dims[axis])
 
 
 def smallest(w: Chooser, node: Node, dims: Mapping[int, CountedDims]) -> CountedDims | None:

@@ -114,6 +114,13 @@ def joined(r: CountedReading) -> int | None:
     return axis if normal(r.node.get("axis"), len(r.shape())) != axis else None
 
 
+def scattered_elements(r: CountedReading) -> int | None:
+    """Of x, indices and updates that are all counted along an axis where elements stay."""
+    axis = normal(r.node.get("axis", 0), len(r.shape()))
+    found = {*r.counted.values()}
+    return found.pop() if r.counted.keys() == {0, 1, 2} and len(found) == 1 and axis not in found else None
+
+
 def padded(r: CountedReading) -> int | None:
     """Along other axes."""
     pads, axes = r.node.get("pads") or (None if r.data(1) is None else ints(r.data(1))), r.data(3)
@@ -149,5 +156,6 @@ def one_hot(r: CountedReading) -> int | None:
 MOVES: Mapping[str, Rule] = {
     "Transpose": transposed, "Unsqueeze": unsqueezed, "Squeeze": squeezed, "Reshape": reshaped, "Flatten": flattened,
     "Slice": sliced, "Gather": gathered, "GatherElements": gathered_elements, "GatherND": gathered_nd,
-    "Concat": joined, "Expand": expanded, "Tile": tiled, "Pad": padded, "OneHot": one_hot,
+    "ScatterElements": scattered_elements, "Scatter": scattered_elements, "Concat": joined, "Expand": expanded,
+    "Tile": tiled, "Pad": padded, "OneHot": one_hot,
 }  # fmt: skip

@@ -165,7 +165,8 @@ RULES: Mapping[str, Rule] = {
     "DequantizeLinear": quantized, "RoiAlign": regions, "Trilu": beside_nothing, "Dropout": element_wise,
 }  # fmt: skip
 INDICES: Mapping[str, Sequence[int]] = {  # operands that go by zeros behind the places that count, so that they fit
-    "Gather": (1,), "GatherElements": (1,), "GatherND": (1,), "RoiAlign": (1, 2),
+    "Gather": (1,), "GatherElements": (1,), "GatherND": (1,), "RoiAlign": (1, 2), "Scatter": (1,),
+    "ScatterElements": (1,),
 }  # fmt: skip
 KEEP_ZEROS = {  # whose results have zeros where all operands have some
     "Transpose", "Unsqueeze", "Squeeze", "Reshape", "Flatten", "Slice", "Concat", "Split", "Cast", "Identity",

@@ -30,7 +30,7 @@ def scatter_elements(w: Decomposer, node: Node, x: str, indices: str, updates: s
     if not fits(w, x, indices):
         return None
     places = places_of(w, [(indices, dims[axis], axis, prod(dims[axis + 1 :]))], elements_beside(dims, shape, axis))
-    return rows_scattered(w, node, (x, updates), places, (prod(dims), 1))
+    return rows_scattered(w, node, (x, updates), places, (prod(dims), 1), most_often=shape[axis])
 
 
 def scatter_nd(w: Decomposer, node: Node, x: str, indices: str, updates: str) -> Names:
@@ -78,18 +78,26 @@ def rows_along(
         return None
     begins = np.broadcast_to(room * np.arange(before)[:, None], (before, count))
     every = places_of(w, [(places, room, axis if said is None else said, 1)], begins)
-    return rows_scattered(w, node, given, every, (before * room, prod(dims[axis + 1 :])))
+    return rows_scattered(w, node, given, every, (before * room, prod(dims[axis + 1 :])), most_often=count)
 
 
 def rows_scattered(
-    w: Decomposer, node: Node, given: tuple[str, str], places: str | None, matrix: tuple[int, int]
+    w: Decomposer,
+    node: Node,
+    given: tuple[str, str],
+    places: str | None,
+    matrix: tuple[int, int],
+    most_often: int | None = None,
 ) -> Names:
-    """(x, updates) as matrices, x of so many rows of so many elements.  Truths are only moved."""
+    """(x, updates) as matrices, x of so many rows of so many elements.  Truths are only moved.
+
+    most_often: how many places may be one row, where it is known; it bounds sums of integers."""
     (x, updates), (rows, size), reduction = given, matrix, node.get("reduction", "none")
     if places is None or (w.value(x).dtype == np.bool_ and reduction != "none"):
         return None
     source, new = w.reshaped(numbers_of(w, x), rows, size), w.reshaped(numbers_of(w, updates), *w.shape(places), size)
-    result = w("ScatterRows", source, places, new, domain=OWN, reduction=reduction)
+    known = {} if most_often is None else {"most_often": most_often}
+    result = w("ScatterRows", source, places, new, domain=OWN, reduction=reduction, **known)
     return (in_type_of(w, w.reshaped(result, *w.shape(x)), x),)
 
 

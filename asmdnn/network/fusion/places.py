@@ -25,7 +25,8 @@ class PlaceOperators(KnownIntegers):
         if how in ("add", "mul"):
             combined = summed if how == "add" else multiplied
             old, new = (one.bounds for one in found)
-            result = self.bounded(node, combined(old, new, self.most_often(places)), *found)
+            times = node.get("most_often", self.most_often(places))
+            result = self.bounded(node, combined(old, new, times), *found)
         return self.results(node, (found[0].name, places, found[1].name), [(node.outputs[0], result)])
 
     def most_often(self, places: str) -> int:

@@ -7,6 +7,7 @@ from importlib import import_module
 import numpy as np
 
 from asmdnn.errors import AsmdnnError, PlanError
+from asmdnn.network.decompositions.scatters import DECOMPOSITIONS as SCATTERS
 from asmdnn.network.format_choice import BY_ITSELF
 from asmdnn.network.fusion.exact import ARITHMETIC
 from asmdnn.network.fusion.maps import Group
@@ -15,7 +16,7 @@ from asmdnn.network.graph import Node
 from asmdnn.network.lowering.elementwise import lower_maps
 from asmdnn.network.lowering.lowering import Lowering
 from asmdnn.network.lowering.pairs import lower_pair
-from asmdnn.network.steps import Steps
+from asmdnn.network.steps import Steps, no_numbers
 from asmdnn.planning.refusal import Refused
 from asmdnn.records import replace
 
@@ -68,12 +69,15 @@ def lower(steps: Steps, group: Group) -> None:
 
 def why_nothing(steps: Steps, node: Node) -> str:
     """Why no primitive computes an operator."""
+    reduction, types = node.get("reduction", "none"), {steps.value(name).dtype.name for name in node.outputs if name}
+    if node.op in SCATTERS and reduction != "none":
+        return f"reduction {reduction!r} of {', '.join(types)} has no kernel"
     for name in (*node.inputs, *node.outputs):
         dtype = steps.value(name).dtype if name and name in steps.graph.values else np.dtype(np.float32)
         if dtype == np.float64:
-            return f"{name} is float64, only f32 is computed with"
+            return no_numbers(name, dtype)
         if dtype in WIDE and node.op in ARITHMETIC:
-            return f"{name} is {dtype.name}, whose numbers may be beyond 2^24 here, and f32 has none of these exactly"
+            return no_numbers(name, dtype)
     return "no primitive computes it"
 
 
