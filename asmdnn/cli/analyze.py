@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from asmdnn.cli.explain import one_case, write
+from asmdnn.cli.explain import one_case
 from asmdnn.cli.models import HELP, names_network
+from asmdnn.cli.outputs import write_text
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
 from asmdnn.records import dataclass
@@ -116,7 +117,7 @@ def draw(request: AnalyzeRequest, analysis: "Analysis") -> None:
 
     chart = chart_of(analysis)
     if request.svg:
-        write("--svg", request.svg, svg_of(chart))
+        write_text("--svg", request.svg, svg_of(chart))
     if request.png:
         try:
             write_png(chart, request.png)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from asmdnn.bench.driver import AnyCase
 from asmdnn.bench.options import Reader
 from asmdnn.cli.models import HELP, names_network
+from asmdnn.cli.outputs import write_text
 from asmdnn.cli.terminal import has_colours, show_help
 from asmdnn.cli.unknown import command_words
 from asmdnn.errors import InvalidArguments
@@ -52,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     if names_network(arguments):
         from asmdnn.cli.model_tools import explain_model
 
-        return explain_model(arguments, show_primitive, write)
+        return explain_model(arguments, show_primitive)
     request = read(arguments)
     return show(request, explain_words(request.words))
 
@@ -71,7 +72,7 @@ def show(request: ExplainRequest, explanation: "Explanation") -> int:
     if request.html is not None:
         from asmdnn.explain.html.page import html_of
 
-        write("--html", request.html, html_of(explanation, kernels))
+        write_text("--html", request.html, html_of(explanation, kernels))
         print(f"{explanation.problem} explained in {request.html}", file=sys.stderr if request.as_json else sys.stdout)
     if request.as_json:
         from asmdnn.explain.json_form import json_of
@@ -139,11 +140,3 @@ def chosen(explanation: "Explanation", which: str | None) -> list[int]:
             "or a part of one name"
         )
     return found
-
-
-def write(option: str, path: str, text: str) -> None:
-    """Write a file.  Raises InvalidArguments if it cannot be."""
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InvalidArguments(f"{option}={path} cannot be written: {error.strerror}") from None

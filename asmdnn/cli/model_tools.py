@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asmdnn.cli.models import TEXTS, ModelWords, data_of, model_words, number
+from asmdnn.cli.outputs import write_text
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.unknown import unknown
 from asmdnn.errors import InvalidArguments, PlanError
@@ -59,7 +60,7 @@ def files_of(given: dict[str, str]) -> dict[str, str]:
     return {name: file} if file else {}
 
 
-def explain_model(arguments: Sequence[str], show: Show, write: Callable[[str, str, str], None]) -> int:
+def explain_model(arguments: Sequence[str], show: Show) -> int:
     """As text or page; or one primitive as `asmdnn explain` shows a problem.  Raises AsmdnnError."""
     asked = model_words("explain", arguments)
     given = own_options("explain", asked, ("html", "primitive", "kernel", "input", "fallback"), ("measure", "json"))
@@ -76,7 +77,8 @@ def explain_model(arguments: Sequence[str], show: Show, write: Callable[[str, st
     feeds, others = feeds_of(net, given) if "measure" in given else None, OtherWork()
     with Progress(2, sys.stderr) as progress:
         progress.update(1, "run each primitive" if feeds else "draw the page")
-        write("--html", given["html"], net.page(feeds, title=Path(asked.path).name))
+        page = net.page(feeds, title=Path(asked.path).name)
+        write_text("--html", given["html"], page, asked.path)
     if feeds:
         others.warn(sys.stderr)
     print(f"{asked.path} explained in {given['html']}")

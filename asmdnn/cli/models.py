@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from asmdnn.cli.outputs import SUFFIX
 from asmdnn.cli.progress import Progress
 from asmdnn.errors import InvalidArguments, did_you_mean
 from asmdnn.jit.image_file import is_image, is_pack
@@ -32,7 +33,6 @@ HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves so
   --io=bf16                the type of float inputs and outputs: file (the default), f32, bf16, f16
   --deterministic=batch    equal bits for an item alone and among others in its batch"""
 
-SUFFIX = ".onnx"
 EXAMPLE = 64  # of a dim that nobody has said
 TEXTS = ("threads", "isa", "machine", "precision", "keep-f32", "max-error", "io", "deterministic")
 EXAMPLES = {"shape": "1x3x48x320", "constant": "16000", "bounds": "64"}  # of what is said of an input
@@ -154,7 +154,7 @@ def said_or_one(
     for name, (dims, _) in net.inputs.items():
         if name in said:
             continue
-        first = [1 if i == 0 and not isinstance(n, int) else n for i, n in enumerate(dims or (None,))]
+        first = [1 if i == 0 and not isinstance(n, int) else n for i, n in enumerate((None,) if dims is None else dims)]
         sizes = [named.get(n, n) if isinstance(n, str) else n for n in first]
         if guess or all(isinstance(n, int) for n in sizes):
             shapes[name] = tuple(n if isinstance(n, int) else EXAMPLE for n in sizes)
@@ -244,13 +244,16 @@ def data_of(name: str, files: Mapping[str, str], shape: tuple[int, ...], dtype: 
 def array_in(name: str, file: str) -> Any:
     """The array in an input's file.  Raises InvalidArguments."""
     try:
-        return np.load(file)
+        found = np.load(file)
+        if isinstance(found, np.ndarray):
+            return found
+        found.close()  # it has several
     except OSError as error:  # of numpy's own, for what is no file of arrays, it has no number
         if error.errno:
             raise InvalidArguments(f"--input={name}: {file} cannot be read: {error.strerror}") from None
     except (ValueError, EOFError):
         pass
-    raise InvalidArguments(f"--input={name}: {file} is no file of an array that numpy.save wrote")
+    raise InvalidArguments(f"--input={name}: {file} is no file of one array that numpy.save wrote")
 
 
 def share_of(name: str, text: str) -> float:
@@ -264,5 +267,5 @@ def share_of(name: str, text: str) -> float:
 def number(name: str, text: str) -> int:
     """Raises InvalidArguments for a text that is none."""
     if not (text.isascii() and text.isdecimal()) or len(text) > 9:
-        raise InvalidArguments(f"--{name}={text} is no number")
+        raise InvalidArguments(f"--{name}={text} must be a number from 0 on")
     return int(text)

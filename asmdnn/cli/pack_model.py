@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from asmdnn.cli.models import TEXTS, model_words
+from asmdnn.cli.outputs import check_output
 from asmdnn.cli.unknown import unknown, value_of
 from asmdnn.errors import InvalidArguments
 
@@ -11,6 +12,7 @@ from asmdnn.errors import InvalidArguments
 def pack_model(arguments: Sequence[str]) -> int:
     """Plan the model, generate its kernels, write the file.  Raises AsmdnnError."""
     path, words = output_of(arguments)
+    check_output("-o", path)
     asked = model_words("pack", words)
     if asked.rest:
         raise unknown("pack", asked.rest[0], TEXTS)

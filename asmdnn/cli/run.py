@@ -11,6 +11,7 @@ import numpy as np
 
 from asmdnn.bench.peers.models import agree, check_peer, difference, peer_model
 from asmdnn.cli.models import HELP, TEXTS, ModelWords, data_of, model_words
+from asmdnn.cli.outputs import check_output, write_arrays
 from asmdnn.cli.run_report import Report
 from asmdnn.cli.terminal import show_help
 from asmdnn.cli.unknown import unknown
@@ -73,6 +74,8 @@ def run(arguments: Sequence[str]) -> int:
     if "what" in request.flags:
         return what(request)
     every = request.words.each()
+    if "output" in request.texts:  # before anything is planned
+        check_output("--output", request.texts["output"], request.words.path, *request.files.values())
     if len(every) > 1 and (request.files or "output" in request.texts):
         raise InvalidArguments("run: --input and --output are files for one shape: say one")
     reports, status = [], 0
@@ -112,7 +115,7 @@ def answer(net: Network, request: RunRequest, report: Report) -> int:
     for name, array in outputs.items():
         report.output(name, array)
     if "output" in request.texts:
-        np.savez(request.texts["output"], **outputs)  # type: ignore[arg-type]
+        write_arrays("--output", request.texts["output"], outputs, request.words.path, *request.files.values())
     fits, others = True, OtherWork()
     if "verify" in request.flags:
         fits = report.verified(net.verify(feeds))

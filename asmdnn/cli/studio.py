@@ -6,9 +6,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from asmdnn.cli.explain import write
 from asmdnn.cli.model_tools import feeds_of, files_of, native_of, own_options
 from asmdnn.cli.models import ModelWords, model_words
+from asmdnn.cli.outputs import check_output, write_text
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.terminal import show_help
 from asmdnn.errors import InvalidArguments
@@ -41,6 +41,7 @@ def run(arguments: Sequence[str]) -> int:
     asked = model_words("studio", arguments)
     given = own_options("studio", asked, ("html", "input"), ("measure",))
     path = given.get("html") or f"{Path(asked.path).stem}.studio.html"
+    check_output("--html", path, asked.path)
     wanted = choices_of(asked)
     with Progress(len(wanted), sys.stderr) as bar:
         variants = []
@@ -49,7 +50,7 @@ def run(arguments: Sequence[str]) -> int:
             variants.append(planned(asked, words, given))
     from asmdnn.network.studio.page import html_of
 
-    write("--html", path, html_of(Path(asked.path).name, variants))
+    write_text("--html", path, html_of(Path(asked.path).name, variants))
     print(f"{asked.path} in {path}: {len(variants)} plans")
     return 0
 

@@ -48,8 +48,8 @@ def integer_dims(given: Iterable[Any]) -> tuple[int, ...]:
     return tuple([n if is_integer(n) else int(n) for n in given])
 
 
-def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
-    """The dims of an input.  Raises InvalidArguments."""
+def shape_of(name: str, declared: TensorType, given: Any, argument: str = "shapes") -> tuple[int, ...]:
+    """The dims of an input, as an argument has them.  Raises InvalidArguments."""
     known = declared.shape
     if given is None:
         if known is None or any(not isinstance(n, int) for n in known):
@@ -58,12 +58,13 @@ def shape_of(name: str, declared: TensorType, given: Any) -> tuple[int, ...]:
     try:
         dims = integer_dims(no_text(given))
     except Exception:  # whatever the caller's object does
-        raise InvalidArguments(f"shapes[{name!r}] must be integers, not {shown(given)}") from None
+        raise InvalidArguments(f"{argument}[{name!r}] must be integers, not {shown(given)}") from None
     fits = known is None or (
         len(dims) == len(known) and all(not isinstance(n, int) or n == m for n, m in zip(known, dims, strict=True))
     )
     if not fits or not all(0 <= n <= LARGEST_DIM for n in dims):
-        raise InvalidArguments(f"shapes[{name!r}] is {shown(dims)}, which does not fit the model's {declared}")
+        what = "is" if argument == "shapes" else "has dims"
+        raise InvalidArguments(f"{argument}[{name!r}] {what} {shown(dims)}, which does not fit the model's {declared}")
     return dims
 
 
@@ -76,7 +77,7 @@ def constant_of(name: str, declared: TensorType, given: Any) -> Array:
         fits = False
     if not fits:
         raise InvalidArguments(f"constants[{name!r}] must be an array or a number, not {shown(given)}")
-    shape_of(name, declared, data.shape)
+    shape_of(name, declared, data.shape, "constants")
     with np.errstate(all="ignore"):  # what does not fit becomes infinite, as in a Cast
         return data.astype(declared.dtype)
 

@@ -130,7 +130,8 @@ class OpenNetwork(Network):
         if not all(0 <= n <= LARGEST_DIM for shape in asked.values() for n in shape):
             raise InvalidArguments(f"shapes must have dims from 0 to 2**63 - 1, not {shown(shapes)}")
         self._dims.check(asked)  # those of fixed inputs, too, which are no part of the key
-        return self._found(tuple(asked[name] for name in self._open), asked)
+        own = {name: asked[name] for name in self._open}
+        return self._found(tuple(own.values()), own)
 
     def prepare(self, shapes: Iterable[Mapping[str, Any]]) -> None:
         """Plan for these shapes now, generate their kernels and pack their weights.  Raises as `at`."""

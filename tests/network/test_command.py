@@ -180,7 +180,7 @@ def test_a_file_without_an_array(
     (tmp_path / "x.npy").write_bytes(content)
     words = ["--shape=x:1x3x6x7", "--constant=s:2", f"--input=x:{tmp_path}/x.npy"]
     assert main(["run", *words, model]) == 2
-    assert "x.npy is no file of an array that numpy.save wrote" in capsys.readouterr().err
+    assert "x.npy is no file of one array that numpy.save wrote" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
