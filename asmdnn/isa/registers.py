@@ -1,16 +1,18 @@
 """Physical registers handed out by purpose, with a clear answer when there is none left."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from asmdnn.errors import AsmdnnError, InvalidArguments
+from asmdnn.errors import AsmdnnError, InvalidArguments, shown
 from asmdnn.isa.operands import VECTOR_KINDS, Register, register
 
 CALLER_SAVED: Final = (0, 1, 2, 6, 8, 9, 10, 11)  # rax rcx rdx rsi r8-r11; rdi holds the argument
 CALLEE_SAVED: Final = (3, 5, 12, 13, 14, 15)  # rbx rbp r12-r15 (System V AMD64 ABI)
+
+Shaped: TypeAlias = "Register | Sequence[Shaped]"  # a register, or as many as `take` gives
 
 
 class OutOfRegisters(AsmdnnError):
@@ -53,7 +55,7 @@ class RegisterFile:
         """As `take`, and freed at the end of the block."""
         found = self.take(purpose, *shape)
         yield found
-        self.free(*_flat(found))
+        self.free(found)
 
     def claim(self, reg: Register, purpose: str) -> Register:
         """Exactly this register, for instructions that know no other (a shift's cl, CPUID).  Raises OutOfRegisters."""
@@ -65,11 +67,11 @@ class RegisterFile:
         self._mark([reg], purpose)
         return reg
 
-    def free(self, *registers: Register) -> None:
+    def free(self, *registers: Shaped) -> None:
         """Gives registers back, by any view of vectors.  Raises InvalidArguments for one that is not taken."""
         self._changed()
         own = self.registers[0].kind
-        for given in registers:
+        for given in flat(registers):
             reg = register(own, given.id) if {own, given.kind} <= {*VECTOR_KINDS} else given
             if self._purposes.pop(reg, None) is None:
                 raise InvalidArguments(f"{reg} cannot be freed: it is not taken from the {self.title}")
@@ -113,12 +115,15 @@ def vector_file(vector_bytes: int, count: int) -> RegisterFile:
     return RegisterFile(f"{kind} registers", (register(kind, n) for n in range(count)))
 
 
-def _flat(taken: Any) -> Iterator[Register]:
+def flat(taken: Shaped) -> Iterator[Register]:
+    """One after the other, in the order in which they were handed out."""
     if isinstance(taken, Register):
         yield taken
-    else:
+    elif isinstance(taken, list | tuple):
         for part in taken:
-            yield from _flat(part)
+            yield from flat(part)
+    else:
+        raise InvalidArguments(f"{shown(taken)} is no register, nor a list of them")
 
 
 def _shaped(registers: list[Register], shape: tuple[int, ...]) -> Any:

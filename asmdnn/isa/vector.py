@@ -12,6 +12,7 @@ from asmdnn.isa.across import Across
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.conditions import Conditions
 from asmdnn.isa.counted import Counted
+from asmdnn.isa.registers import Shaped, flat
 
 Row = Sequence[Register]  # of vectors side by side, or of one that takes several
 
@@ -52,6 +53,11 @@ class Vector(Across, Conditions, Counted, Lanes):
 
     def zero(self, dst: Register) -> None:
         raise NotImplementedError
+
+    def zeros(self, registers: Shaped) -> None:
+        """0 in all of them."""
+        for x in flat(registers):
+            self.zero(x)
 
     def tail(self, count: int) -> "TailLanes":
         """The first `count` lanes, 0 < count < lanes; `release()` gives back what it occupies."""

@@ -100,7 +100,7 @@ class BrgemmCode:
         with code.dot.ready():
             self._batch(code)
         code.finish()
-        self.v.registers.free(*(x for row in code.acc for x in row))
+        self.v.registers.free(code.acc)
         self.asm.gp.free(*code.pointers.values())
 
     def _batch(self, code: "BrgemmTile") -> None:

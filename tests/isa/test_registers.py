@@ -29,6 +29,16 @@ def test_freed_registers_are_handed_out_again_in_order() -> None:
     assert gp.take("e") is second
 
 
+def test_what_was_taken_as_a_shape_is_freed_as_one() -> None:
+    vectors = Assembler("block").vectors(32, 16)
+    block, row, one = vectors.take("block", 2, 3), vectors.take("row", 2), vectors.take("one")
+    vectors.free([block[0], tuple(block[1])], row[1:], one)
+    assert vectors.holders() == [(row[0], "row[0]")]
+    for wrong in ("ymm7", None, 7):
+        with pytest.raises(InvalidArguments, match=f"^{wrong!r} is no register, nor a list of them$"):
+            vectors.free(wrong)  # type: ignore[arg-type]
+
+
 def test_running_out_names_the_budget_and_what_took_it() -> None:
     vectors = Assembler("out").vectors(32, 16)
     vectors.take("acc", 4, 3)

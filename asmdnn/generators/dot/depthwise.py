@@ -214,7 +214,7 @@ class DepthwiseRowsCode(RowsCode):
 
         self.times(spec.planes, "kernel planes", kernel_plane)
         asm.gp.free(src, weights)
-        v.registers.free(*more, *(x for of_row in factors for x in of_row))
+        v.registers.free(more, factors)
 
     def load_weights(self, lanes: RowsOfLanes, weights: Register, factors: Factors, spare: Sequence[Register]) -> None:
         """The weights of every column of the kernel, zeros where an output row has no part in a row of src."""

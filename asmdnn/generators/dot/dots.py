@@ -123,8 +123,7 @@ class DotsCode:
         asm, v, spec, types = self.asm, self.v, self.spec, self.spec.types
         asm.role(f"strip of {rows}")
         acc = v.registers.take("sums", rows, spec.columns, self.chunk_vectors)
-        for x in (x for row in acc for sums in row for x in sums):
-            v.zero(x)
+        v.zeros(acc)
         elements = self.chunk_vectors * v.lanes * types.group
         steps = ((self.src, types.weights.size_bytes * elements), (self.weights, types.src.size_bytes * elements))
         in_chunks(asm, spec.depth, elements, steps, lambda depth: self.chunk(acc, depth), "depth")
@@ -136,7 +135,7 @@ class DotsCode:
         self.store(firsts)
         asm.ADD(self.src, rows * spec.src_row_bytes)
         asm.ADD(self.dst, rows * spec.dst_row_bytes)
-        v.registers.free(*(x for row in firsts for x in row))
+        v.registers.free(firsts)
 
     def store(self, acc: Sequence[Sequence[Register]]) -> None:
         """The lanes of sums by row and column are added up; dst = these, a vector for all columns or one for each."""
@@ -171,7 +170,7 @@ class DotsCode:
                     read = self.row_of(data, part, at)
                     for sums, copy in zip(row, copies, strict=True):
                         dot.accumulate(sums[j], copy, read, [*spare, data[0]][0])
-        v.registers.free(*(x for copies in factors for copy in copies for x in copy), *data, *spare)
+        v.registers.free(factors, data, spare)
 
     def row_of(self, data: Row, part: Lanes, at: Pointer) -> Row | Sequence[Pointer]:
         """A vector of src: what several columns are multiplied with is loaded once."""

@@ -151,8 +151,7 @@ class FewCode:
         spec, asm, v = self.spec, self.asm, self.v
         asm.role(f"pixels {first}: start")
         acc = v.registers.take("acc", spec.outputs, spec.at_once)
-        for x in (x for of_output in acc for x in of_output):
-            v.zero(x)
+        v.zeros(acc)
         gp = [asm.gp.take(name) for name in ("taps", "taps left", "tap's src", "tap's weights")]
         taps, left, src, weights = gp
         asm.MOV(taps, mem(asm.frame, 8 * TAPS))
@@ -224,7 +223,7 @@ class FewCode:
             for o, x in enumerate(of_outputs):
                 factor = held[o] if held else dot.read(row, v, places[o])
                 dot.accumulate(x, source, factor, [*product, source[0]][0])
-        v.registers.free(*product, *row, *(x for of in (*held, *sources) for x in of))
+        v.registers.free(product, row, held, sources)
 
     @property
     def src_bytes(self) -> int:
@@ -263,7 +262,7 @@ class FewCode:
         for o, of_output in enumerate(acc):
             total = v.sum_lanes(of_output, spare, self.dot.addition)
             v.store_first(self.sums[o].shifted(f32.size_bytes * first), total, len(of_output))
-        v.registers.free(spare, *(x for of_output in acc for x in of_output))
+        v.registers.free(spare, acc)
 
     def finish(self) -> None:
         """Bias, post-ops and stores, a vector of pixels for each output."""

@@ -173,9 +173,7 @@ class GroupedWeightsCode:
 
     def emit(self) -> None:
         asm = self.asm
-        for of_set in self.sums:
-            for total in of_set:
-                self.v.zero(total)
+        self.v.zeros(self.sums)
         for pointer, argument in zip((*self.bases, self.taps), (SRC, DIFF_DST, TAPS), strict=True):
             asm.MOV(pointer, mem(asm.frame, 8 * argument))
         nothing = asm.new_label("no rows")

@@ -157,8 +157,7 @@ class PackCode:
         self.sums: list[Register] = v.registers.take("shift times the sums", self.spec.vectors)
         self.shifts: Register = v.registers.take("shift in every byte")
         v.load(self.shifts, self.asm.const(bytes((shift,)) * v.bytes, v.bytes, size=v.bytes))
-        for total in self.sums:
-            v.zero(total)
+        v.zeros(self.sums)
 
     def store_sums(self) -> None:
         """What the shift adds to a product, negative."""

@@ -95,7 +95,7 @@ class PanelProductCode(Computation):
         vectors, dst = Vectors(v, parts, 0, None), self.pointer(spec.dst)
         operands = [self.of_rows(operand, vectors) for operand in operands_of(spec.after)]
         values = [x for of_row in self.sums for x in of_row[: len(parts)]]
-        v.registers.free(*(x for of_row in self.sums for x in of_row[len(parts) :]))
+        v.registers.free([of_row[len(parts) :] for of_row in self.sums])
         program = of_lanes(compose(spec.after), ("f32",), (spec.kind,))
         results = self.apply(program, [values, *operands])
         for i, x in enumerate(results):

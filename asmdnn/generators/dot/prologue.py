@@ -22,8 +22,7 @@ def start_tile(v: Vector, acc: Accumulators, old: Load | None, bias: Load | None
     elif bias:
         bias()
     else:
-        for x in (x for row in acc for x in row):
-            v.zero(x)
+        v.zeros(acc)
 
 
 def load_starts(v: Vector, acc: Accumulators, starts: Sequence[int], at: Register) -> None:

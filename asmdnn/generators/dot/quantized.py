@@ -106,13 +106,11 @@ class QuantizedProductCode(PanelProductCode):
 
     def emit(self) -> None:
         v, asm, spec = self.v, self.v.asm, self.spec
-        for of_row in self.sums:
-            for total in of_row:
-                v.zero(total)
+        v.zeros(self.sums)
         with asm.repeated(spec.groups, "groups left", "groups"):
             self.group()
         asm.gp.free(*self.pointers)
-        v.registers.free(self.low, *(x for of_row in (*self.products, *self.octets) for x in of_row), *self.nibbles)
+        v.registers.free(self.low, self.products, self.octets, self.nibbles)
         self.end()
 
     def group(self) -> None:
@@ -120,9 +118,7 @@ class QuantizedProductCode(PanelProductCode):
         src_scales, src_sums = self.pointers[SRC_SCALES], self.pointers[SRC_SUMS]
         scales = self.pointers[SCALES:]
         asm.role("products")
-        for of_row in self.products:
-            for x in of_row:
-                v.zero(x)
+        v.zeros(self.products)
         blocks = spec.group // spec.block
         unrolled = next(n for n in range(min(UNROLLED, blocks), 0, -1) if blocks % n == 0)
         turns = blocks // unrolled

@@ -117,8 +117,7 @@ class RowsCode:
         """acc[p] = vector j of the bias, or zero."""
         v = self.v
         if not self.spec.bias:
-            for x in acc:
-                v.zero(x)
+            v.zeros(acc)
             return
         self.real.load(acc[0], mem(self.bias, j * v.bytes, size=v.bytes))
         for x in acc[1:]:

@@ -145,7 +145,7 @@ class SkinnyCode:
                 for x, place, part in sums_at(first_of_dst, acc, parts, spec.dst_row_bytes):
                     part.store_last(place, x)
             v.registers.free(*copy)
-        v.registers.free(*(x for sums in acc for x in sums))
+        v.registers.free(acc)
 
     def places(self, k: int, group_bytes: int) -> list[Pointer]:
         """Of the rows of a group."""

@@ -57,8 +57,7 @@ class StartsSpec:
         sums, rows, left, row = (gp.take(name) for name in ("sums", "rows", "rows left", "row"))
         asm.MOV(sums, mem(asm.frame, WORD_BYTES * SUMS))
         asm.MOV(rows, mem(asm.frame, WORD_BYTES * ROWS))
-        for x in total:
-            v.zero(x)
+        v.zeros(total)
         nothing = asm.new_label("rows_done")
         asm.MOV(left, mem(rows))
         asm.TEST(left, left)

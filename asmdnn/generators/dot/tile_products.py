@@ -7,6 +7,7 @@ from asmdnn.generators.dot.amx_rows import Rounds
 from asmdnn.generators.dot.matmul_shape import MatmulTile, PieceLoop
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.dense import dense_of
+from asmdnn.isa.registers import flat
 from asmdnn.isa.tiles import NEAR, TILE_GROUPS, TILE_ROW_BYTES, TILE_ROWS, Far, TileRegisters, multiply_tiles
 from asmdnn.isa.vector import Vector
 from asmdnn.records import dataclass
@@ -92,7 +93,7 @@ class TileProducts:
         asm, tiles = self.asm, self.tiles
         acc = [row[: len(columns)] for row in tiles.acc[: len(begins)]]
         asm.role("start")
-        for x in (x for row in acc for x in row):
+        for x in flat(acc):
             asm.TILEZERO(x)
         at_src = [mem(self.src, begin, index=self.src_step) for begin in begins]
         at_weights = [mem(self.weights, begin, index=self.group_step) for begin in columns]

@@ -30,6 +30,7 @@ from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.few_bits import Coding, unpacking_of
 from asmdnn.isa.nibbles import NIBBLE_BITS
+from asmdnn.isa.registers import flat
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.records import dataclass
@@ -128,9 +129,7 @@ class UnpackedProductCode(PanelProductCode):
 
     def emit(self) -> None:
         v, asm, spec = self.v, self.v.asm, self.spec
-        for of_row in self.sums:
-            for total in of_row:
-                v.zero(total)
+        v.zeros(self.sums)
         with asm.repeated(spec.groups, "groups left", "groups"):
             self.group()
             for argument, pointer in enumerate(self.pointers[SCALES:], SCALES):
@@ -180,7 +179,7 @@ class SumsOfGroups(UnpackedProductCode):
         super().__init__(spec, v)
         self.products = v.registers.take("products", spec.rows, spec.vectors)
         self.sums_of_src = v.registers.take("sum of src", spec.rows)
-        self.held += [*self.sums_of_src, *(x for of_row in self.products for x in of_row)]
+        self.held += flat((self.sums_of_src, self.products))
 
     def group(self) -> None:
         v, asm, spec = self.v, self.v.asm, self.spec
@@ -189,9 +188,7 @@ class SumsOfGroups(UnpackedProductCode):
             for r, total in enumerate(self.sums_of_src):
                 self.sum_src(r, total)
         asm.role("products")
-        for of_row in self.products:
-            for x in of_row:
-                v.zero(x)
+        v.zeros(self.products)
         self.steps(self.products)
         asm.role("group")
         for of_sums, products, of_src in zip(self.sums, self.products, self.sums_of_src, strict=True):

@@ -183,9 +183,7 @@ class LayerNormCode(Rows):
         spare = v.registers.take("d", 2)
         for r, shift in enumerate(shifts):
             self.first_mean(shift, r)
-        for row in (*sums, *squares):
-            for total in row:
-                v.zero(total)
+        v.zeros((sums, squares))
 
         def some(vectors: Vectors) -> None:
             for j, part in enumerate(vectors.parts):
@@ -210,7 +208,7 @@ class LayerNormCode(Rows):
                 self.keep_mean(shifts[r], r)
             self.write_statistic("variance", squares[r][0], r)
             self.keep_factor(squares[r][0], r)
-        v.registers.free(*shifts, *(x for row in (*sums, *squares) for x in row))
+        v.registers.free(shifts, sums, squares)
 
     def first_mean(self, shift: Register, row: int) -> None:
         """The mean of the row's first vector, in every lane."""

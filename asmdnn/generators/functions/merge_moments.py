@@ -92,8 +92,7 @@ class MergeCode(Computation):
             v.add(mean, mean, start)
         asm.role("squares")
         pointers = RowPointers(asm, {MEANS: spec.row_bytes, SQUARES: spec.row_bytes}, spec.rows, OTHER_REGISTERS)
-        for square in squares:
-            v.zero(square)
+        v.zeros(squares)
 
         def add_squares(place: RowPointers) -> None:
             for j, part in enumerate(vectors.parts):

@@ -144,8 +144,7 @@ class MomentsDown(Computation):
         src = pointers.register(SRC)
         for j in range(count):
             vectors.load(shifts[j], src, j, kind=spec.kind)
-        for total in (total for of_row in (*sums, *squares) for total in of_row):
-            v.zero(total)
+        v.zeros((sums, squares))
 
         def add(rows: int) -> None:
             for r in range(rows):
@@ -162,7 +161,7 @@ class MomentsDown(Computation):
             for r in range(1, chains):
                 v.add(sums[0][j], sums[0][j], sums[r][j])
                 v.add(squares[0][j], squares[0][j], squares[r][j])
-        v.registers.free(*d, *(total for of_row in (*sums[1:], *squares[1:]) for total in of_row))
+        v.registers.free(d, sums[1:], squares[1:])
         self.results(vectors, shifts, sums[0], squares[0])
 
     def results(

@@ -120,14 +120,12 @@ class AlongRows(Rows):
         v, asm = self.v, self.v.asm
         asm.role("sums")
         totals = v.registers.take("sums", len(self.places), min(AT_ONCE, len(self.walk.parts)))
-        for of_sum in totals:
-            for total in of_sum:
-                v.zero(total)
+        v.zeros(totals)
         self.walk.each(AT_ONCE, "sums", lambda vectors: self.add(vectors, totals))
         for of_sum, place in zip(totals, self.places, strict=True):
             self.combined(of_sum[0], of_sum, v.add)
             asm.VMOVSS(place, of_sum[0].xmm)
-        v.registers.free(*(total for of_sum in totals for total in of_sum))
+        v.registers.free(totals)
         asm.role("results")
         self.walk.each(AT_ONCE, "results", self.results)
 
@@ -169,9 +167,7 @@ class DownLanes(Computation):
         v, asm = self.v, self.v.asm
         asm.role("sums")
         totals = v.registers.take("sums", len(self.places), vectors.count)
-        for of_sum in totals:
-            for total in of_sum:
-                v.zero(total)
+        v.zeros(totals)
 
         def add(vectors: Vectors, pointers: RowPointers) -> None:
             found = several(self, self.spec.of_types(self.spec.sums, "f32"), self.inputs(vectors, pointers))
@@ -184,7 +180,7 @@ class DownLanes(Computation):
         for of_sum, places in zip(totals, self.places, strict=True):
             for total, place in zip(of_sum, places, strict=False):
                 v.store(place, total)
-        v.registers.free(*(total for of_sum in totals for total in of_sum))
+        v.registers.free(totals)
         asm.role("results")
         self.down(vectors, "results", (SRC, DST), self.results)
 

@@ -133,7 +133,7 @@ class SumsCode(Computation):
             for result, of_sum in zip(spec.sums, totals, strict=True):
                 self.combined(of_sum[0], of_sum, self.v.add)
                 asm.VMOVSS(mem(pointers.register(result), size=4), of_sum[0].xmm)
-            self.free(totals)
+            self.v.registers.free(totals)
 
     def all_lanes(self) -> None:
         totals = min(MOST_TOTALS // len(self.spec.sums), TOTALS_BYTES // self.v.bytes)
@@ -168,7 +168,7 @@ class SumsCode(Computation):
         self.add_some(vectors, pointers, totals, 1)
         for total, place in pairs:
             self.v.store(place, total)
-        self.free(totals)
+        self.v.registers.free(totals)
 
     def lanes(self, vectors: Vectors) -> None:
         spec, asm, v = self.spec, self.v.asm, self.v
@@ -190,16 +190,12 @@ class SumsCode(Computation):
                     v.add(total, total, more)
                 vectors.store_last(pointers.register(result), j, total)
         pointers.release()
-        self.free(totals)
+        self.v.registers.free(totals)
 
     def zeros(self, count: int) -> Totals:
         totals = self.v.registers.take("sums", len(self.spec.sums), count)
-        for total in (register for of_sum in totals for register in of_sum):
-            self.v.zero(total)
+        self.v.zeros(totals)
         return list(totals)
-
-    def free(self, totals: Totals) -> None:
-        self.v.registers.free(*(total for of_sum in totals for total in of_sum))
 
     def add(self, vectors: Vectors, pointers: RowPointers, totals: Totals, rows: int = 1) -> None:
         """Store and add what the program makes of these vectors of some rows, as many at a time as registers allow."""

@@ -74,8 +74,7 @@ class LanesCode(Computation):
         self.keep(most, self.limits)
         asm.role("exponentials")
         totals = v.registers.take("sum", vectors.count)
-        for total in totals:
-            v.zero(total)
+        v.zeros(totals)
         self.down(vectors, "exponentials", (SRC, DST, *arguments(self.spec.before)), self.exponentials(totals))
         if self.spec.log:
             totals = self.apply(log_program(), [totals])

@@ -18,7 +18,6 @@ The register block holds all gates of a unit, so that no gate ever leaves the re
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
@@ -31,6 +30,7 @@ from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, CellOperand
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_of
 from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.registers import flat
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
 
@@ -186,8 +186,7 @@ class StepCode:
             self.starts.ask_ahead()
         else:
             self.starts.load(self.acc[0])
-        for x in (x for rows in self.acc[0 if spec.starts_last else 1 :] for row in rows for x in row):
-            v.zero(x)
+        v.zeros(self.acc[0 if spec.starts_last else 1 :])
 
     def multiply(self) -> None:
         """A loop over UNROLL steps of depth, then the rest."""
@@ -263,7 +262,7 @@ class StepCode:
         while len(sums) > 1:
             half = -(-len(sums) // 2)
             for into, other in zip(sums, sums[half:], strict=False):
-                for x, y in zip(*(chain.from_iterable(rows) for rows in (into, other)), strict=True):
+                for x, y in zip(flat(into), flat(other), strict=True):
                     self.dot.add(x, y)
                     self.v.registers.free(y)
             sums = sums[:half]
@@ -278,7 +277,7 @@ class StepCode:
         spec, v = self.spec, self.v
         self.asm.role("cell")
         if not spec.depth:
-            v.registers.free(*(x for rows in self.acc[1:] for row in rows for x in row))
+            v.registers.free(self.acc[1:])
         every = [(r, u) for r in range(spec.rows) for u in range(spec.vectors)]
         with v.parts(spec.vectors, spec.units) as parts:
             code = CellCode(v, spec.isa, self.form, spec.types.sums, self.place, parts)
