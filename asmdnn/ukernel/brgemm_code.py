@@ -7,13 +7,12 @@ The tiles are those of the library's own products (generators/dot/matmul.py).  P
 lie in a frame of the call's own, and move on by constants.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from asmdnn.asm import FunctionBuilder, Register, mem
 from asmdnn.generators.dot.matmul import TileCode, looped_steps
 from asmdnn.generators.dot.matmul_shape import SRC, WEIGHTS, MatmulTile
+from asmdnn.generators.stepping import repeated, unless_zero
 from asmdnn.isa.vectors import vector_of
 from asmdnn.types import F32_BYTES
 from asmdnn.ukernel.brgemm_shape import Brgemm
@@ -44,25 +43,14 @@ class BrgemmCode:
         high, wide = self.shape.cut()
         width = wide * self.v.lanes
         for count, some in _parts(columns, width):
-            with self._repeated(count, "panels"):
+            with repeated(self.asm, count, "panels"):
                 for blocks, tall in _parts(rows, high):
-                    with self._repeated(blocks, "blocks of rows"):
+                    with repeated(self.asm, blocks, "blocks of rows"):
                         self._tile(self.shape.tile(tall, some))
                         self._move(self._down(tall))
                 self._move(self._down(-rows))
                 self._move(self._right(wide))
         self.asm.ret()
-
-    @contextmanager
-    def _repeated(self, count: int, name: str) -> Iterator[None]:
-        if count == 1:
-            yield
-            return
-        left = self.asm.gp.take(f"{name} left")
-        self.asm.MOV(left, count)
-        with self.asm.loop(left, name):
-            yield
-        self.asm.gp.free(left)
 
     def _down(self, rows: int) -> dict[str, int]:
         """How far words move from a row of tiles to the next, in bytes."""
@@ -112,15 +100,11 @@ class BrgemmCode:
             for name, reg in zip(lists, walked, strict=True):
                 asm.MOV(reg, self.word(name))
             asm.MOV(left, self.word("batch"))
-            end = asm.new_label("after the batch")
-            asm.TEST(left, left)
-            asm.JZ(end)
-            with asm.loop(left, "batch"):
+            with unless_zero(asm, left, "after the batch"), asm.loop(left, "batch"):
                 getattr(self, f"_enter_{kind}")(code, walked)
                 code.multiply()
                 if kind == "stride":
                     self._next_of_stride(code)
-            asm.bind(end)
             asm.gp.free(*walked)
 
     def _enter_stride(self, code: "BrgemmTile", walked: list[Register]) -> None:

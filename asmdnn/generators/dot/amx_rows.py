@@ -8,6 +8,7 @@ from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, MatmulTile
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
+from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
@@ -142,29 +143,24 @@ class Finish:
 
     def rest(self) -> None:
         """All that wait."""
-        asm, done = self.asm, self.asm.new_label("no row waits")
+        asm, rows = self.asm, self.asm.new_label("rows")
         asm.role("finish")
-        asm.TEST(self.waiting, self.waiting)
-        asm.JZ(done)
-        rows = asm.new_label("rows")
-        asm.bind(rows)
-        self.row()
-        asm.JNZ(rows)
-        asm.bind(done)
+        with unless_zero(asm, self.waiting, "no row waits"):
+            asm.bind(rows)
+            self.row()
+            asm.JNZ(rows)
 
     def some(self) -> None:
         """Those of a round, or fewer if no more wait."""
-        asm, done, most = self.asm, self.asm.new_label("no row waits"), self.rows_of_round
+        asm, most = self.asm, self.rows_of_round
         asm.role("finish")
-        asm.TEST(self.waiting, self.waiting)
-        asm.JZ(done)
-        if most == 1:
-            self.row()
-        else:
-            with asm.repeated(most, "rows of a round", "rows"):
+        with unless_zero(asm, self.waiting, "no row waits") as done:
+            if most == 1:
                 self.row()
-                asm.JZ(done)
-        asm.bind(done)
+            else:
+                with asm.repeated(most, "rows of a round", "rows"):
+                    self.row()
+                    asm.JZ(done)
 
     def row(self) -> None:
         """The first that waits; ends with a flag that says whether it was the last."""

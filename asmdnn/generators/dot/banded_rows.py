@@ -1,7 +1,7 @@
 """The code of rows of a convolution one at a time, whose numbers and bands of rows are data; see grouped.py."""
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from itertools import product
 
@@ -26,7 +26,7 @@ from asmdnn.generators.dot.row_words import (
     words_of_band,
 )
 from asmdnn.generators.dot.rows_code import RowsCode
-from asmdnn.generators.stepping import held
+from asmdnn.generators.stepping import held, repeated, unless_zero
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import dot_of
 from asmdnn.isa.elements import element_of
@@ -76,19 +76,14 @@ class GroupedRowsCode(RowsCode):
         """A word of the band."""
         return mem(self.band, WORD_BYTES * self.of_band.index(name), size=WORD_BYTES)
 
-    def counted(
-        self, count: Register | Pointer, name: str, body: Callable[[], None], may_be_none: bool = False
-    ) -> None:
-        """`body` as often as a word says."""
-        asm, left, done = self.asm, self.asm.gp.take(f"{name} left"), self.asm.new_label(f"no more {name}")
-        asm.MOV(left, count)
-        if may_be_none:
-            asm.TEST(left, left)
-            asm.JZ(done)
-        with asm.loop(left, name):
-            body()
-        asm.bind(done)
-        asm.gp.free(left)
+    @contextmanager
+    def counted(self, count: Register | Pointer, name: str, may_be_none: bool = False) -> Iterator[None]:
+        """The body as often as a word says."""
+        with self.asm.gp.taken(f"{name} left") as left:
+            self.asm.MOV(left, count)
+            over = unless_zero(self.asm, left, f"no more {name}") if may_be_none else nullcontext()
+            with over, self.asm.loop(left, name):
+                yield
 
     def emit(self) -> None:
         """All bands, up to the one without rows."""
@@ -99,7 +94,8 @@ class GroupedRowsCode(RowsCode):
         if FIRST_OF_SRC in self.of_band:
             asm.ADD(self.src, self.band_number(FIRST_OF_SRC))
             asm.ADD(self.weights, self.band_number(FIRST_OF_WEIGHTS))
-        self.counted(self.band_number(ROWS), "rows", self.row)
+        with self.counted(self.band_number(ROWS), "rows"):
+            self.row()
         asm.role("next band")
         asm.ADD(self.band, WORD_BYTES * len(self.of_band))
         with asm.gp.taken("rows of the next band") as rows:
@@ -114,11 +110,9 @@ class GroupedRowsCode(RowsCode):
             if number == 1:
                 asm.SUB(self.src, self.number(BACK_IN_SRC))
                 asm.SUB(self.dst, self.number(BACK_IN_DST))
-            whole = partial(self.segment, segment, partial(self.window, segment))
-            if segment.is_counted:
-                self.counted(self.number(f"{TIMES} {number}"), "segments", whole)
-            else:
-                self.times(segment.times, "segments", whole)
+            times = self.number(f"{TIMES} {number}") if segment.is_counted else segment.times
+            with repeated(asm, times, "segments"), self.segment(segment):
+                self.window(segment)
         asm.ADD(self.src, self.number(ROW_OF_SRC))
         asm.ADD(self.dst, self.number(ROW_OF_DST))
 
@@ -167,20 +161,15 @@ class GroupedRowsCode(RowsCode):
         src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
         asm.MOV(src, self.src)
         asm.MOV(weights, self.weights)
-
-        def kernel_row() -> None:
-            of_row = (self.kernel_row, segment.pixels, segment.low, segment.high)
-            asm.stretch(of_row, partial(self.multiply_rows, spec.uses(segment), acc, (src, weights), registers))
-            asm.ADD(src, self.number(TAP_OF_SRC))
-            asm.ADD(weights, spec.weights_row_bytes)
-
-        def kernel_plane() -> None:
-            self.counted(self.band_number(KERNEL_ROWS), "kernel rows", kernel_row, may_be_none=True)
+        of_row = (self.kernel_row, segment.pixels, segment.low, segment.high)
+        with repeated(asm, spec.planes, "kernel planes"):
+            with self.counted(self.band_number(KERNEL_ROWS), "kernel rows", may_be_none=True):
+                asm.stretch(of_row, partial(self.multiply_rows, spec.uses(segment), acc, (src, weights), registers))
+                asm.ADD(src, self.number(TAP_OF_SRC))
+                asm.ADD(weights, spec.weights_row_bytes)
             if spec.planes > 1:
                 asm.ADD(src, self.band_number(PLANE_OF_SRC))
                 asm.ADD(weights, self.band_number(PLANE_OF_WEIGHTS))
-
-        self.times(spec.planes, "kernel planes", kernel_plane)
         for _ in range(spec.rows_ahead):
             self.prefetch_src(segment, mem(src))
             asm.ADD(src, self.number(TAP_OF_SRC))

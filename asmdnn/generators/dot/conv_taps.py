@@ -5,6 +5,7 @@ from typing import Any
 from asmdnn.generators.dot.conv_shape import PREFETCHED, SRC, TAPS, WEIGHTS, TapGroup
 from asmdnn.generators.dot.conv_tile import ConvTile
 from asmdnn.generators.dot.operands import BROADCASTS
+from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import mem
 from asmdnn.isa.dot import GROUP_BYTES, Dot
 from asmdnn.isa.lines import LINE_BYTES
@@ -46,20 +47,17 @@ class TapCode:
     def group(self, index: int, group: TapGroup) -> None:
         """The taps of a group of pixels, of which the list has a number."""
         asm, steps = self.dot.asm, len(group.parts(self.spec.types, is_dense=False))
-        nothing = asm.new_label(f"group{index}_done")
+        name, registers = f"group{index}", [*self.row, *self.spare]
         asm.role(f"group {index}: next tap")
         asm.MOV(self.left, mem(self.taps))
         asm.ADD(self.taps, 8)
-        asm.TEST(self.left, self.left)
-        asm.JZ(nothing)
-        with self.runs.taps(self.left, f"group{index}", steps, [*self.row, *self.spare]):
+        with unless_zero(asm, self.left, f"{name}_done"), self.runs.taps(self.left, name, steps, registers):
             asm.MOV(self.tap_src, mem(self.taps))
             asm.MOV(self.tap_weights, mem(self.taps, 8))
             asm.ADD(self.taps, 16)
             asm.ADD(self.tap_src, self.src)
             asm.ADD(self.tap_weights, self.weights)
             asm.stretch((self.of_taps, group), lambda: self.multiply_tap(group))
-        asm.bind(nothing)
 
     def prefetched_places(self, group: TapGroup) -> list[int]:
         """The offsets, from a tap's source, of the lines that the same tap of the next tile reads."""

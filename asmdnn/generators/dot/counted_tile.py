@@ -19,6 +19,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range
 from asmdnn.generators.dot.matmul import UNROLL, TileCode
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, ONE_ITEM, SRC, WEIGHTS, MatmulTile, TileKernel
+from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.vector import Lanes
@@ -130,16 +131,12 @@ class CountedTileCode(TileCode):
         """As many rounds as a word says, then as many steps; then a group that is not whole."""
         asm, tile = self.asm, self.tile
         for number, steps in ((LOOPS, UNROLL), (REST, 1)):
-            left, done = asm.gp.take("steps left"), asm.new_label("no more steps")
-            self.load_number(left, number)
-            asm.TEST(left, left)
-            asm.JZ(done)
-            with asm.loop(left, f"{steps} steps"):
-                self.steps(steps, GROUP_BYTES, parts, row, spare)
-                for base in self.bases:
-                    asm.ADD(base, steps * tile.src_depth_bytes)
-                asm.ADD(self.pointers[WEIGHTS], steps * tile.weights_row_bytes)
-            asm.bind(done)
-            asm.gp.free(left)
+            with asm.gp.taken("steps left") as left:
+                self.load_number(left, number)
+                with unless_zero(asm, left, "no more steps"), asm.loop(left, f"{steps} steps"):
+                    self.steps(steps, GROUP_BYTES, parts, row, spare)
+                    for base in self.bases:
+                        asm.ADD(base, steps * tile.src_depth_bytes)
+                    asm.ADD(self.pointers[WEIGHTS], steps * tile.weights_row_bytes)
         if tile.depth % tile.types.group:
             self.steps(1, tile.last_group_bytes, parts, row, spare)

@@ -22,7 +22,6 @@ pixel meets, which all pixels of a segment share but those at the edges.
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from functools import partial
 from itertools import groupby
 from typing import ClassVar
 
@@ -32,6 +31,7 @@ from asmdnn.generators.dot.dot_rows import DotRows
 from asmdnn.generators.dot.grouped_shape import BIAS, TAIL_REGISTERS, GroupedRows, Uses
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.rows_code import RowsCode
+from asmdnn.generators.stepping import repeated
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.rows_in_lanes import SPARE, RowsInLanes, rows_in_lanes
@@ -143,13 +143,15 @@ class DepthwiseRowsCode(RowsCode):
         """All rows, those of a round in a loop."""
         self.start_rows()
         for number, (bands, times) in enumerate(self.spec.rounds()):
-            self.times(times, f"rows{number}", partial(self.row, bands))
+            with repeated(self.asm, times, f"rows{number}"):
+                self.row(bands)
 
     def row(self, bands: Sequence[Band]) -> None:
         """All segments of output rows, of one of each band; then on to the next ones."""
         spec, together = self.spec, len(bands)
         for segment in spec.segments:
-            self.times(segment.times, "segments", partial(self.segment, segment, partial(self.window, bands, segment)))
+            with repeated(self.asm, segment.times, "segments"), self.segment(segment):
+                self.window(bands, segment)
         self.move(self.src, together * spec.src_row_bytes - spec.width * spec.stride * spec.src_pixel_bytes)
         self.move(self.dst, together * spec.dst_row_bytes - spec.width * spec.dst_pixel_bytes)
         self.move_operands((together - 1) * spec.width, 0)
@@ -201,8 +203,7 @@ class DepthwiseRowsCode(RowsCode):
         src, weights = asm.gp.take("kernel rows' src"), asm.gp.take("kernel rows' weights")
         asm.MOV(src, self.src)
         asm.MOV(weights, self.weights)
-
-        def kernel_plane() -> None:
+        with repeated(asm, spec.planes, "kernel planes"):
             for lanes in rows_of_lanes(bands, self.terms.rows):
                 self.load_weights(lanes, weights, factors, spare)
                 if spec.has_zero_point or self.terms.shift(spec.src_type):
@@ -211,8 +212,6 @@ class DepthwiseRowsCode(RowsCode):
             if spec.planes > 1:
                 asm.ADD(src, spec.src_plane_bytes)
                 asm.ADD(weights, spec.weights_plane_bytes)
-
-        self.times(spec.planes, "kernel planes", kernel_plane)
         asm.gp.free(src, weights)
         v.registers.free(more, factors)
 

@@ -27,6 +27,7 @@ from asmdnn.generators.dot.epilogue import TileEpilogue, WithEpilogue
 from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
+from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import Run, dense_of
 from asmdnn.isa.dot import F32, Dot, Types, dot_of
@@ -157,13 +158,11 @@ class FewCode:
         asm.MOV(taps, mem(asm.frame, 8 * TAPS))
         for index, group in enumerate(spec.groups):
             reached = [(p, [of[p - first] for of in acc]) for p in group.pixels if first <= p < first + spec.at_once]
-            nothing, name = asm.new_label(f"pixels{first}_group{index}_done"), f"pixels{first}_group{index}"
+            name = f"pixels{first}_group{index}"
             asm.role(f"pixels {first}, group {index}: next tap")
             asm.MOV(left, mem(taps))
             asm.ADD(taps, 8)
-            asm.TEST(left, left)
-            asm.JZ(nothing)
-            with asm.loop(left, name):
+            with unless_zero(asm, left, f"{name}_done"), asm.loop(left, name):
                 if reached:  # else on after its taps
                     asm.MOV(src, mem(taps))
                     asm.MOV(weights, mem(taps, 8))
@@ -172,7 +171,6 @@ class FewCode:
                     asm.ADD(src, self.src)
                     asm.ADD(weights, self.weights)
                     self.multiply_tap(group, reached, src, weights)
-            asm.bind(nothing)
         asm.gp.free(*gp)
         self.add_up(first, acc)
 

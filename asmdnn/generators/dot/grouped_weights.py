@@ -32,6 +32,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList, joined
 from asmdnn.generators.dot.row_factors import row_factors
 from asmdnn.generators.dot.sums_in_registers import columns_shared, spreads_memory, vectors_left
+from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -176,12 +177,9 @@ class GroupedWeightsCode:
         self.v.zeros(self.sums)
         for pointer, argument in zip((*self.bases, self.taps), (SRC, DIFF_DST, TAPS), strict=True):
             asm.MOV(pointer, mem(asm.frame, 8 * argument))
-        nothing = asm.new_label("no rows")
-        asm.MOV(self.left, mem(self.taps))
-        asm.TEST(self.left, self.left)
-        asm.JZ(nothing)
         asm.role("rows")
-        with asm.loop(self.left, "rows"):
+        asm.MOV(self.left, mem(self.taps))
+        with unless_zero(asm, self.left, "no rows"), asm.loop(self.left, "rows"):
             for number, pointer in enumerate(self.row):
                 asm.MOV(pointer, mem(self.taps, 8 + 8 * number))
                 asm.ADD(pointer, self.bases[number])
@@ -189,7 +187,6 @@ class GroupedWeightsCode:
             self.moved = 0
             for segment in self.spec.segments:
                 self.segment(segment)
-        asm.bind(nothing)
         self.finish()
 
     def segment(self, segment: ColumnRun) -> None:

@@ -3,8 +3,8 @@
 banded_rows.py has rows whose numbers are data, depthwise.py those whose kernel rows are in the code.
 """
 
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import product
 
 from asmdnn.generators.dot.epilogue import TileEpilogue
@@ -13,6 +13,7 @@ from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
+from asmdnn.generators.stepping import repeated
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
@@ -42,38 +43,25 @@ class RowsCode:
         """Of a vector of dst."""
         return self.v.lanes * self.spec.dst_type.size_bytes
 
-    def times(self, count: int, name: str, body: Callable[[], None]) -> None:
-        """`body` so often, in a loop if that is more than once."""
-        if count == 1:
-            body()
-            return
-        left = self.asm.gp.take(f"{name} left")
-        self.asm.MOV(left, count)
-        with self.asm.loop(left, name):
-            body()
-        self.asm.gp.free(left)
-
     def start_rows(self) -> None:
         """src to the first window's first column."""
         self.asm.role("start")
         if self.spec.padding:
             self.asm.SUB(self.src, self.spec.padding * self.spec.src_pixel_bytes)
 
-    def segment(self, segment: Segment, window: Callable[[], None]) -> None:
-        """All vectors of channels of some pixels, `window` for some vectors; then on to the next pixels."""
+    @contextmanager
+    def segment(self, segment: Segment) -> Iterator[None]:
+        """Around the code for some vectors of channels of some pixels, for all vectors; then on to the next pixels."""
         spec = self.spec
         steps = {self.src: spec.src_vector_bytes, self.weights: spec.weights_vector_bytes, self.dst: self.dst_bytes}
         steps |= {self.bias: self.v.bytes} if spec.bias else {}
         times = spec.vectors // spec.abreast
-
-        def vectors() -> None:
-            window()
+        with repeated(self.asm, times, "vectors"):
+            yield
             if times > 1:
                 for pointer, step in steps.items():
                     self.move(pointer, spec.abreast * step)
                 self.move_operands(0, spec.abreast)
-
-        self.times(times, "vectors", vectors)
         back = spec.vectors if times > 1 else 0
         ahead = {self.src: segment.pixels * spec.stride * spec.src_pixel_bytes}
         ahead |= {self.dst: segment.pixels * spec.dst_pixel_bytes}

@@ -18,6 +18,7 @@ Modulo 2^32, as all sums of bytes.
 from typing import Final
 
 from asmdnn.generators.contract import Footprint, Range, TapList
+from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
@@ -58,17 +59,13 @@ class StartsSpec:
         asm.MOV(sums, mem(asm.frame, WORD_BYTES * SUMS))
         asm.MOV(rows, mem(asm.frame, WORD_BYTES * ROWS))
         v.zeros(total)
-        nothing = asm.new_label("rows_done")
         asm.MOV(left, mem(rows))
-        asm.TEST(left, left)
-        asm.JZ(nothing)
-        with asm.loop(left, "rows"):
+        with unless_zero(asm, left, "rows_done"), asm.loop(left, "rows"):
             asm.ADD(rows, WORD_BYTES)
             asm.MOV(row, mem(rows))
             asm.ADD(row, sums)
             for j, x in enumerate(total):
                 asm.VPADDD(x, x, mem(row, j * v.bytes, size=v.bytes))
-        asm.bind(nothing)
         asm.role("finish")
         v.zero(factor)
         take = asm.VPADDD if self.negated else asm.VPSUBD

@@ -19,6 +19,7 @@ from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.rows import F32_TYPES
 from asmdnn.generators.functions.softmax_code import HeldRows, rows_held
 from asmdnn.generators.functions.softmax_shape import SoftmaxShape
+from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import TailLanes, Vector
 from asmdnn.isa.vectors import lanes_of, vector_of
@@ -107,12 +108,8 @@ class CountedRows(HeldRows):
     def all_rows(self) -> None:
         asm = self.v.asm
         for number, rows in enumerate(self.rounds, 1):
-            done = asm.new_label(f"no more of {rows} rows")
             asm.MOV(self.left, word(asm, self.left, number))
-            asm.TEST(self.left, self.left)
-            asm.JZ(done)
-            with asm.loop(self.left, f"{rows} rows"):
+            with unless_zero(asm, self.left, f"no more of {rows} rows"), asm.loop(self.left, f"{rows} rows"):
                 self.some(rows)
                 asm.ADD(self.src, rows * self.src_row_bytes)
                 asm.ADD(self.dst, rows * self.dst_row_bytes)
-            asm.bind(done)

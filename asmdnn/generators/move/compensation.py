@@ -23,6 +23,7 @@ from typing import Any
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.move.column_sums import COLUMNS, MOST_ROWS, SUMS, ColumnSums
 from asmdnn.generators.move.pieces import StridedPlace, load_elements, store_elements
+from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.dense import dense_of
 from asmdnn.isa.vector import Vector
@@ -116,12 +117,9 @@ class CompensationSpec:
             asm.VPXOR(total, total, total)
         asm.MOV(src, mem(asm.frame, WORD_BYTES * SRC))
         asm.MOV(taps, mem(asm.frame, WORD_BYTES * TAPS))
-        nothing = asm.new_label("taps_done")
         asm.MOV(left, mem(taps))
         asm.ADD(taps, WORD_BYTES)
-        asm.TEST(left, left)
-        asm.JZ(nothing)
-        with asm.loop(left, "taps"):
+        with unless_zero(asm, left, "taps_done"), asm.loop(left, "taps"):
             asm.role("next tap")
             asm.MOV(tap, mem(taps))
             asm.ADD(taps, WORD_BYTES)
@@ -130,7 +128,6 @@ class CompensationSpec:
                 self.add_columns(adder, tap, sums)
             else:
                 (self.add_lanes if by_lanes else self.add_rows)(adder, tap, sums)
-        asm.bind(nothing)
         if isinstance(adder, ColumnSums):
             asm.role("columns in order")
             for i in range(0, len(sums), SUMS):
