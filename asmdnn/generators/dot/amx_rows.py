@@ -10,7 +10,6 @@ from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROWS
 from asmdnn.isa.vector import Lanes, Vector
@@ -201,8 +200,6 @@ class Finish:
             at = mem(self.pointers[DST], j * size, size=size)
             v.load(x, mem(self.sums, end + j * v.bytes, index=self.waiting, size=v.bytes))
             self.start(x, j, part)
-            if tile.works_in_f32:
-                element_of(tile.types.sums).widen(v, x, x)
             self.epilogue.finish(x, 0, j, at, part, part)
         v.registers.free(x)
 

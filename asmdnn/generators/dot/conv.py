@@ -35,7 +35,7 @@ from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.matmul_shape import Bias
 from asmdnn.generators.dot.prologue import load_bias, load_starts, start_tile
 from asmdnn.isa.assembler import Assembler, Pointer, mem
-from asmdnn.isa.dot import Dot, dot_of
+from asmdnn.isa.dot import dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -58,7 +58,7 @@ class ConvTileSpec(ConvTile):
         dot = dot_of(self.types, self.isa, v)
         with dot.ready():
             TapCode(self, dot, acc).multiply()
-        finish_tile(self, dot, acc)
+        finish_tile(self, v, acc)
         asm.ret()
 
 
@@ -129,27 +129,26 @@ def prefetch_dst(spec: ConvTileSpec, v: Vector) -> None:
     asm.gp.free(dst)
 
 
-def finish_tile(spec: ConvTileSpec, dot: Dot, acc: list[list[Any]]) -> None:
+def finish_tile(spec: ConvTileSpec, v: Vector, acc: list[list[Any]]) -> None:
     """Post-ops and stores."""
-    dot.asm.role("finish")
-    epilogue = TileEpilogue(dot.v, spec.post_ops, types=spec.epilogue_types, tile=acc)
+    asm = v.asm
+    asm.role("finish")
+    epilogue = TileEpilogue(v, spec.post_ops, types=spec.epilogue_types, tile=acc)
 
     def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        if spec.works_in_f32:
-            dot.to_f32(acc[p][j])
         epilogue.finish(acc[p][j], p, j, at, stored, real)
 
     def walk() -> None:
-        walk_dst(spec, dot.v, finish, epilogue.key)
+        walk_dst(spec, v, finish, epilogue.key)
 
     if not spec.streams:
         walk()
         return
-    assert not any(at % dot.v.bytes for at in (spec.dst_pixel_bytes, spec.dst_vector_bytes))
+    assert not any(at % v.bytes for at in (spec.dst_pixel_bytes, spec.dst_vector_bytes))
     first, *others = sorted({spec.place_in_dst(j)[0] for j in range(spec.vectors)})
-    bits = dot.asm.gp.take("all pointers to dst")
-    dot.asm.MOV(bits, mem(dot.asm.frame, 8 * first))
+    bits = asm.gp.take("all pointers to dst")
+    asm.MOV(bits, mem(asm.frame, 8 * first))
     for argument in others:
-        dot.asm.OR(bits, mem(dot.asm.frame, 8 * argument))
+        asm.OR(bits, mem(asm.frame, 8 * argument))
     epilogue.emit(bits, True, walk)
-    dot.asm.gp.free(bits)
+    asm.gp.free(bits)

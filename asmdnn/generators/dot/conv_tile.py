@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, TapGroup, vectors_of_dst
-from asmdnn.generators.dot.epilogue import WithEpilogue, operand_ranges
+from asmdnn.generators.dot.epilogue_shape import WithEpilogue, operand_ranges
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
-from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
+from asmdnn.generators.functions.postops import OLD_DST, PostOp, has_floats
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.dot_runs import ends_of_walk
@@ -51,14 +51,7 @@ class ConvTile(WithEpilogue):
 
     @property
     def dst_type(self) -> DataType:
-        """Post-ops leave f32."""
-        return self.dst or (f32 if self.post_ops else self.types.sums)
-
-    @property
-    def works_in_f32(self) -> bool:
-        """Whether something is computed from the sums: post-ops and other types of dst take f32."""
-        has_floats = bool(self.post_ops) and not is_of_integers(self.post_ops)
-        return has_floats or self.dst not in (None, self.types.sums)
+        return self.dst or (f32 if has_floats(self.post_ops) else self.types.sums)
 
     @property
     def name(self) -> str:

@@ -33,7 +33,6 @@ from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.rows_code import RowsCode
 from asmdnn.generators.stepping import repeated
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
-from asmdnn.isa.elements import element_of
 from asmdnn.isa.rows_in_lanes import SPARE, RowsInLanes, rows_in_lanes
 from asmdnn.isa.vectors import VECTORS, lanes_of
 from asmdnn.records import dataclass
@@ -184,9 +183,7 @@ class DepthwiseRowsCode(RowsCode):
         """Post-ops and stores of registers, each with its row and pixel, which are given back."""
         spec, asm, v = self.spec, self.asm, self.v
         places, xs = [], [x for x, _, _ in pixels]
-        for x, j, p in pixels:
-            if spec.works_in_f32:
-                element_of(spec.types.sums).widen(v, x, x)
+        for _, j, p in pixels:
             at = mem(self.dst, j * spec.dst_row_bytes + p * spec.dst_pixel_bytes, size=self.dst_bytes)
             asm.call_it(at, f"dst[{j}, {p}]")
             places.append(at)

@@ -7,9 +7,8 @@ through a phase."""
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import ClassVar
 
-from asmdnn.generators.contract import Range
+from asmdnn.generators.dot.epilogue_shape import ALL_F32, EpilogueTypes
 from asmdnn.generators.dot.held import EpilogueTile, EpilogueTurn, turns_of
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.code import apply_program, apply_to_each
@@ -20,88 +19,12 @@ from asmdnn.generators.functions.typed_program import of_lanes, without_relu
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
-from asmdnn.isa.dot import Types
-from asmdnn.isa.element import Element
-from asmdnn.isa.elements import element_of, native_element
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
-from asmdnn.isa.vectors import NARROWEST
-from asmdnn.records import dataclass
-from asmdnn.types import DataType, f32
+from asmdnn.types import f32
 
 Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that are real
-
-
-@dataclass(frozen=True, slots=True)
-class EpilogueTypes:
-    """The types of dst, and of the operands of post-ops by their arguments; operands of f32 may be left out.
-
-    isa: the level whose instructions round to dst; for f32, which none rounds to, all are alike.
-    """
-
-    dst: DataType = f32
-    operands: tuple[tuple[int, DataType], ...] = ()
-    isa: str = NARROWEST
-
-    def of(self, operand: Operand | None) -> DataType:
-        return self.dst if operand is OLD_DST else dict(self.operands).get(operand.argument, f32)
-
-    @property
-    def stored(self) -> Element:
-        """Dst's element type as the level rounds to it."""
-        return native_element(self.dst, self.isa)
-
-    @property
-    def rounds(self) -> bool:
-        """Whether f32 are rounded by an instruction as they are stored."""
-        return self.stored.is_packed or self.stored is not element_of(self.dst)
-
-    @property
-    def packs_bytes(self) -> bool:
-        """Whether bytes are packed, of lanes that hold them."""
-        return self.stored.is_byte_integer and not self.rounds
-
-    @property
-    def raises_to_0(self) -> bool:
-        """Whether that instruction flushes subnormal results to 0."""
-        return self.rounds and self.stored.limits is not None and self.stored.limits[0] == 0
-
-
-class WithEpilogue:
-    """What specs have in common that end so.  FIXED: the pointers in front of those to what post-ops read."""
-
-    __slots__ = ()
-    FIXED: ClassVar[tuple[str, ...]]
-    isa: str
-    post_ops: tuple[PostOp, ...]
-    operand_types: tuple[DataType, ...]
-
-    @property
-    def types(self) -> Types:
-        raise NotImplementedError
-
-    @property
-    def dst_type(self) -> DataType:
-        raise NotImplementedError
-
-    @property
-    def works_in_f32(self) -> bool:
-        """Whether something is computed from the sums: post-ops and other types of dst take f32."""
-        has_floats = bool(self.post_ops) and not is_of_integers(self.post_ops)
-        return has_floats or self.dst_type != self.types.sums
-
-    @property
-    def has_halves(self) -> bool:
-        """Whether half a register may hold the last vector of dst and of what post-ops read beside it."""
-        return all(x.size_bytes == f32.size_bytes for x in (self.dst_type, *self.operand_types))
-
-    @property
-    def epilogue_types(self) -> EpilogueTypes:
-        dst = self.dst_type if self.works_in_f32 else f32  # sums are stored as they are
-        return EpilogueTypes(dst, tuple(enumerate(self.operand_types, len(self.FIXED))), self.isa)
-
-
-ALL_F32 = EpilogueTypes()
 NO_TURN = EpilogueTurn(1, {}, {}, ())
 
 
@@ -155,11 +78,12 @@ class TileEpilogue:
         asm.bind(done)
 
     def finish(self, x: Register, row: int, vector: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        """Apply post-ops to the f32 x and store it as dst's vector of a row, at `at`; x may be overwritten.
+        """Apply post-ops to the sums x and store them as dst's vector of a row, at `at`; x may be overwritten.
 
         Of the `stored` lanes those that are not `real` are padding, stored as zero whatever the source holds: 0 * inf
         would be NaN.  With a `tile` rows wait for those that their turn has beside them.
         """
+        self.widen(x)
         if not self.program:
             self.store(x, at, stored, real)
             return
@@ -205,6 +129,8 @@ class TileEpilogue:
 
     def finish_rows(self, xs: Sequence[Register], rows: Sequence[int], at: Sequence[Pointer], part: Part) -> None:
         """As `finish`, for vector 0 of several rows: constants and operands that rows share are loaded once."""
+        for x in xs:
+            self.widen(x)
         if self.program:
             others = self.v.registers.take("post-ops", self.v.registers.available)
             self.waiting += zip(xs, rows, at, strict=True)
@@ -213,6 +139,10 @@ class TileEpilogue:
             return
         for x, place in zip(xs, at, strict=True):
             self.store(x, place, *part)
+
+    def widen(self, x: Register) -> None:
+        """Sums as f32, each rounded to nearest even."""
+        element_of(self.types.sums).widen(self.v, x, x)
 
     def store(self, x: Register, at: Pointer, stored: Lanes, real: Lanes) -> None:
         """Store x, which has dst's type or is rounded to it; zeros in padding."""
@@ -282,14 +212,3 @@ def program_of(chain: tuple[PostOp, ...], types: EpilogueTypes, saturated: bool)
     else:
         program = of_lanes(compose(chain), (f32.name, *operands), (result,), saturated=saturated)
     return without_relu(program) if program and types.raises_to_0 else program
-
-
-def operand_ranges(operand: Operand, rows: int, columns: int, lanes: int, dtype: DataType = f32) -> tuple[Range, ...]:
-    """The bytes of an operand that the end of a tile reads, for vectors of real columns."""
-    found: dict[Range, None] = {}
-    for j, first in enumerate(range(0, columns, lanes)):
-        width = dtype.size_bytes * (1 if operand.element else min(lanes, columns - first))
-        for r in range(rows):
-            begin = r * operand.row_bytes + j * operand.vector_bytes
-            found[Range(operand.argument, begin, begin + width)] = None
-    return tuple(found)

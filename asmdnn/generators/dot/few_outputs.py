@@ -23,7 +23,8 @@ from contextlib import contextmanager
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, TapList
 from asmdnn.generators.dot.conv_shape import TapGroup
-from asmdnn.generators.dot.epilogue import TileEpilogue, WithEpilogue
+from asmdnn.generators.dot.epilogue import TileEpilogue
+from asmdnn.generators.dot.epilogue_shape import WithEpilogue
 from asmdnn.generators.dot.few_outputs_shape import ARGUMENTS, BIAS, DST, SRC, TAPS, WEIGHTS, most_at_once
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
@@ -274,8 +275,6 @@ class FewCode:
                 if spec.bias:
                     v.broadcast(epilogue.spare[0], mem(self.bias, f32.size_bytes * o, size=f32.size_bytes))
                     v.add(x, x, epilogue.spare[0])
-                if spec.works_in_f32:
-                    self.dot.to_f32(x)
                 at = mem(self.dst, o * spec.dst_output_bytes, size=vector_bytes)
                 asm.call_it(at, f"dst[{o}]")
                 epilogue.finish(x, o, 0, at, part, part)

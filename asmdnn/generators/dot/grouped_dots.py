@@ -112,8 +112,3 @@ class GroupedDotsCode(GroupedRowsCode):
         """The other way round: dots take src first, whose bytes may have no sign."""
         assert isinstance(source, Register)
         self.dot.multiply(acc, source, factor)
-
-    def store(self, x: Register, p: int, j: int) -> None:
-        if self.spec.works_in_f32:
-            self.dot.to_f32(x)
-        super().store(x, p, j)

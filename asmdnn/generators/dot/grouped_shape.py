@@ -5,7 +5,7 @@ from typing import ClassVar, TypeVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, KernelWords, Range, joined
-from asmdnn.generators.dot.epilogue import WithEpilogue
+from asmdnn.generators.dot.epilogue_shape import WithEpilogue
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.dot.row_numbers import RowNumbers
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read

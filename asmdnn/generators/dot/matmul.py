@@ -55,7 +55,7 @@ from asmdnn.isa.dot import GROUP_BYTES, dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
-from asmdnn.records import dataclass
+from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 UNROLL = 8  # steps of depth in the loop's body, each of a group of k
@@ -244,10 +244,12 @@ class TileCode:
         """Scale, post-ops and stores."""
         tile, v = self.tile, self.v
         self.asm.role("finish")
-        epilogue = TileEpilogue(v, tile.post_ops, types=tile.epilogue_types, tile=self.acc)
+        types = replace(tile.epilogue_types, sums=f32) if tile.scaled else tile.epilogue_types  # scales widen them
+        epilogue = TileEpilogue(v, tile.post_ops, types=types, tile=self.acc)
         old, factor = epilogue.spare
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:
+            self.dot.to_f32(x)
             v.mul(x, x, factor)
             if tile.beta:
                 part.load(old, at)
@@ -258,8 +260,6 @@ class TileCode:
 
         def visit(r: int, j: int, at: Pointer, part: Lanes) -> None:
             x = self.acc[r][j]
-            if tile.works_in_f32:
-                self.dot.to_f32(x)
             if tile.scaled:
                 scale(x, at, part)
             epilogue.finish(x, r, j, at, part, part)

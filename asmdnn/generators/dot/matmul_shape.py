@@ -8,10 +8,10 @@ from itertools import product
 from math import prod
 
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.epilogue import WithEpilogue, operand_ranges
+from asmdnn.generators.dot.epilogue_shape import WithEpilogue, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import names_of_operands, operands_read
-from asmdnn.generators.functions.postops import OLD_DST, PostOp, is_of_integers
+from asmdnn.generators.functions.postops import OLD_DST, PostOp, has_floats
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import lanes_of
@@ -135,8 +135,7 @@ class MatmulTile(WithEpilogue):
     @property
     def works_in_f32(self) -> bool:
         """Whether something is computed from the sums: scales, post-ops and other types of dst take f32."""
-        has_floats = self.scaled or (bool(self.post_ops) and not is_of_integers(self.post_ops))
-        return has_floats or self.dst not in (None, self.types.sums)
+        return self.scaled or has_floats(self.post_ops) or self.dst not in (None, self.types.sums)
 
     @property
     def dst_type(self) -> DataType:

@@ -269,3 +269,8 @@ PostOp = (
 def is_of_integers(chain: Sequence[PostOp]) -> bool:
     """Whether lanes stay s32: such a chain has nothing else."""
     return any(isinstance(op, IntegerOp) for op in chain)
+
+
+def has_floats(chain: Sequence[PostOp]) -> bool:
+    """Whether something takes f32."""
+    return bool(chain) and not is_of_integers(chain)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from asmdnn.generators.dot.epilogue import EpilogueTypes
+from asmdnn.generators.dot.epilogue_shape import EpilogueTypes
 from asmdnn.generators.functions.code import ProgramCode, side_by_side
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.typed_program import of_lanes

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.epilogue import EpilogueTypes, TileEpilogue
+from asmdnn.generators.dot.epilogue import TileEpilogue
+from asmdnn.generators.dot.epilogue_shape import EpilogueTypes
 from asmdnn.generators.functions.chain import chain_words, names_of_operands, operands_read
 from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.generators.winograd.arguments import ARGUMENTS, BIAS, DST, PRODUCTS, types_word

@@ -3,8 +3,8 @@
 from functools import partial
 from math import prod
 
-from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.dot.amx import AmxTileSpec
 from asmdnn.generators.dot.matmul_shape import MatmulTile
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.tiles import NEAR, TILE_COLUMNS, TILE_ROWS, Far
@@ -81,9 +81,6 @@ def amx_kernel(tile: MatmulTile, target: Target, distances: SrcDistances, is_far
 
     is_far: results leave L2.  Their lines are asked for while the block before is multiplied: 1x1 layers with a
     residual sum were 1.2 to 1.6 times as fast so on an Emerald Rapids."""
-    with importing():
-        from asmdnn.generators.dot.amx import AmxTileSpec  # other levels do without
-
     tuning, items = target.products, tile.items
     joined = joined_rows(tile.rows, tile.steps, items.count, distances, tuning)
     size = (joined, 1) if joined else (tile.rows, items.count)

@@ -4,6 +4,7 @@ vector_tiling.py and amx_tiling.py choose; schedule.py makes phases of what they
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul_shape import MatmulTile
@@ -103,6 +104,16 @@ class Cut:
     def row_bytes(self) -> int:
         """The size of one row of a group's weights."""
         return self.p.weights.element_bytes * self.width
+
+
+class ProductTiling(Protocol):
+    """What all pieces of a product share; see vector_tiling.py and amx_tiling.py."""
+
+    @property
+    def block(self) -> Block: ...
+
+    def cut(self, p: Product) -> Cut:
+        """A piece in tiles."""
 
 
 def steps_of(p: Product, ranges: Sequence[tuple[int, int]], target: Target) -> Iterator[DepthStep]:

@@ -9,14 +9,14 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
+from asmdnn.forking import importing
 from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.dot.matmul_shape import ONE_ITEM, Bias, Items, MatmulTile
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.order import lay_out
 from asmdnn.planning.phase import Int64, Phase, records_of
-from asmdnn.primitives.products.amx_tiling import amx_tiling
 from asmdnn.primitives.products.blocks import DEPTH_STEP
-from asmdnn.primitives.products.cut import Cut, DepthStep
+from asmdnn.primitives.products.cut import Cut, DepthStep, ProductTiling
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.rounds import in_rounds, pieces_of
@@ -29,13 +29,22 @@ Laid = tuple[Int64, npt.NDArray[np.int32]]  # records and their cycles
 
 def schedule(p: Product, target: Target, one_range: bool = False) -> list[Phase]:
     """A phase for each range of k; each continues the one before.  dst's columns are dense."""
-    tiling = amx_tiling(p, target) if target.tiled else vector_tiling(p, target, one_range)
+    tiling = tiling_of(p, target, one_range)
     tile = (tiling.block.rows, tiling.block.vectors * target.lanes)
     phases: list[Phase] = []
     for piece in pieces_of(p, tile, target.products.written_out, target.products.round_records):
         cut = tiling.cut(piece.product)
         phases += in_rounds(phases_of(cut), piece, p.arguments, is_first=not phases)
     return phases
+
+
+def tiling_of(p: Product, target: Target, one_range: bool) -> ProductTiling:
+    if not target.tiled:
+        return vector_tiling(p, target, one_range)
+    with importing():
+        from asmdnn.primitives.products.amx_tiling import amx_tiling  # other levels do without
+
+    return amx_tiling(p, target)
 
 
 def phases_of(cut: Cut) -> list[Phase]:
