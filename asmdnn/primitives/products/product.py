@@ -4,6 +4,7 @@ dst[b, m, n] = bias[b, m, n] + sum over k of src[b, m, k] * weights[b, k, n]
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, PieceLoop
 from asmdnn.isa.dot import F32, Types
@@ -151,11 +152,11 @@ class Product:
 
     def _with_batch(self, sizes: Sequence[int], steps: Mapping[str, Sequence[int]]) -> "Product":
         moved = {n: replace(x, batch_bytes=tuple(steps[n])) for n, x in self.operands().items()}
-        return replace(self._with(moved), batch=tuple(sizes))
+        return self._with(moved, batch=tuple(sizes))
 
-    def _with(self, operands: dict[str, "Matrix | Panels"]) -> "Product":
+    def _with(self, operands: dict[str, "Matrix | Panels"], **changes: Any) -> "Product":
         post_op_operands = tuple(operands.pop(name) for name in self.post_op_names)
-        return replace(self, post_op_operands=post_op_operands, **operands)  # type: ignore[arg-type]
+        return replace(self, post_op_operands=post_op_operands, **operands, **changes)  # type: ignore[arg-type]
 
     def distances(self, axis: int, size: int = 1) -> dict[str, int]:
         """How many bytes the arguments of tiles advance by `size` steps along an axis: a batch dim, rows, columns, or
@@ -196,8 +197,8 @@ class Product:
         sizes[axis] = end - begin
         *batch, m, n, k = sizes
         missing = 0 if of_k and end < self.k else self.missing
-        p = self._with({x: replace(y, start_bytes=y.start_bytes + moves.get(x, 0)) for x, y in self.operands().items()})
-        return replace(p, batch=tuple(batch), m=m, n=n, k=k, missing=missing)
+        moved = {x: replace(y, start_bytes=y.start_bytes + moves.get(x, 0)) for x, y in self.operands().items()}
+        return self._with(moved, batch=tuple(batch), m=m, n=n, k=k, missing=missing)
 
     def rows(self, begin: int, end: int) -> "Product":
         return self.part(len(self.batch), begin, end)
