@@ -176,7 +176,7 @@ class Dot:
     @property
     def addition(self) -> Combine:
         """Of sums."""
-        return self.v.asm.VPADDD if self.types.sums == s32 else self.v.add
+        return element_of(self.types.sums).addition(self.v)
 
     def to_f32(self, sums: Register) -> None:
         """The sums as f32, each rounded to nearest even."""

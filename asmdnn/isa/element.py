@@ -13,6 +13,7 @@ types themselves are in elements.py.
 from collections.abc import Callable, Sequence
 from struct import pack
 
+from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Assembler, Label, Pointer, Register
 from asmdnn.isa.formula import Operations, V, bits_of, computed, emit
 from asmdnn.isa.packing import packing_of
@@ -100,6 +101,10 @@ class Element:
     def code(self, number: float) -> int:
         """The bits of the element nearest to a number."""
         return self.lane(number) % (1 << 8 * self.size_bytes)
+
+    def addition(self, v: Vector) -> Combine:
+        """Of what registers hold of the type: f32, but for integers of a whole lane."""
+        return v.add
 
     # The same in registers.
 

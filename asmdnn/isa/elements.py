@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from struct import pack
 from typing import Final
 
+from asmdnn.isa.across import Combine
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.element import Element
 from asmdnn.isa.formula import UNORDERED, Operations, V
@@ -70,6 +71,10 @@ class Integer(Element):
 
 class S32(Integer):
     dtype, limits, signed = s32, (-(2.0**31), 2147483520.0), True  # 2147483520 is the last f32 below 2^31
+
+    def addition(self, v: Vector) -> Combine:
+        addition: Combine = v.asm.VPADDD
+        return addition
 
     def widen(self, v: Vector, x: Register, source: Register | Pointer, spare: Sequence[Register] = ()) -> None:
         v.asm.VCVTDQ2PS(x, source)

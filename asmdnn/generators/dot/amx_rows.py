@@ -10,10 +10,10 @@ from asmdnn.generators.functions.pointers import copy_of_word
 from asmdnn.generators.functions.postops import OLD_DST
 from asmdnn.generators.stepping import unless_zero
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROWS
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.types import s32
 
 
 @contextmanager
@@ -238,7 +238,7 @@ class Finish:
             v.broadcast(start, mem(self.pointers[BIAS], 0, size=tile.types.sums.size_bytes))
         else:
             return
-        (self.asm.VPADDD if tile.types.sums == s32 else self.asm.VADDPS)(x, x, start)
+        element_of(tile.types.sums).addition(v)(x, x, start)
 
     def move(self, bytes_of: Mapping[int, int]) -> None:
         """Every pointer of the rows that wait by so many bytes."""

@@ -18,7 +18,16 @@ from functools import partial
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, in_chunks, load_operands, passes_of, src_of, sums_at
+from asmdnn.generators.dot.operands import (
+    DST,
+    OPERANDS,
+    WEIGHTS,
+    in_chunks,
+    load_operands,
+    partial_sums,
+    passes_of,
+    src_of,
+)
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vectors import VECTORS, vector_of
@@ -124,17 +133,12 @@ class GemvCode:
         v, group, row_bytes = self.v, self.spec.types.group, self.spec.weights_row_bytes
         vectors = -(-columns // v.lanes)
         acc = v.registers.take("sums", vectors)
-        with self.rows.ready(), v.parts(vectors, columns) as parts:
-            for x, place, part in sums_at(mem(self.dst, size=v.bytes), [acc], parts):
-                if first:
-                    v.zero(x)
-                else:
-                    part.load(x, place)
+        with self.rows.ready(), partial_sums(v, [acc], self.dst, columns, first=first) as parts:
+            if first:
+                v.zeros(acc)
             for k, copy in enumerate(copies):
                 places = [mem(self.weights, i * row_bytes) for i in range(k * group, min(held, (k + 1) * group))]
                 for j, found in self.rows.vectors(places, parts, columns):
                     for x, row in zip(acc[j:], found, strict=False):
                         self.dot.accumulate(x, copy, row, self.rows.spare)
-            for x, place, part in sums_at(mem(self.dst, size=v.bytes), [acc], parts):
-                part.store_last(place, x)
-        v.registers.free(*acc)
+        v.registers.free(acc)

@@ -2,6 +2,7 @@
 the frame of kernels that read two matrices and write one."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from asmdnn.generators.contract import Range
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
@@ -53,6 +54,20 @@ def sums_at(
     for r, sums in enumerate(acc):
         for j, (x, part) in enumerate(zip(sums, parts, strict=True)):
             yield x, first.shifted(r * row_bytes + j * first.size), part
+
+
+@contextmanager
+def partial_sums(
+    v: Vector, acc: Sequence[Sequence[Register]], at: Register, columns: int, row_bytes: int = 0, *, first: bool
+) -> Iterator[list[Lanes]]:
+    """Around code that adds to sums, which memory holds between passes: nothing, before the first one.  Yields how to
+    access each vector of a row."""
+    with v.parts(len(acc[0]), columns) as parts:
+        for x, place, part in () if first else sums_at(mem(at, size=v.bytes), acc, parts, row_bytes):
+            part.load(x, place)
+        yield parts
+        for x, place, part in sums_at(mem(at, size=v.bytes), acc, parts, row_bytes):
+            part.store_last(place, x)
 
 
 def in_chunks(

@@ -20,6 +20,7 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, BIAS, DST, SRC, WEIGHTS, Bias
 from asmdnn.generators.dot.operands import in_chunks, src_of, sums_at
+from asmdnn.generators.dot.prologue import load_bias_by
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_of
@@ -138,7 +139,7 @@ class OuterCode:
             self.asm.PREFETCHT0(mem(self.pointers[DST], spec.dst_row_bytes + line))
         with v.parts(vectors, columns) as parts:
             if spec.bias:
-                self.load_bias(acc, parts, spec.bias)
+                load_bias_by(v, [acc], spec.bias, self.pointers[BIAS], parts, spec.types.sums.size_bytes)
             for k, group_bytes in enumerate(spec.types.groups_of(spec.depth)):
                 copy = spare[k % BROADCASTS * each :][:each]
                 self.dot.keep(copy, mem(self.pointers[SRC], k * spec.src_depth_bytes, size=GROUP_BYTES), group_bytes)
@@ -148,17 +149,7 @@ class OuterCode:
             for x, place, part in sums_at(mem(self.pointers[DST], size=v.bytes), [acc], parts):
                 store = v.stream if self.streaming and part is v else part.store_last
                 store(place, x)
-        v.registers.free(*acc, *spare)
-
-    def load_bias(self, acc: list[Register], parts: list[Lanes], bias: Bias) -> None:
-        v = self.v
-        if bias.columns:
-            for x, place, part in sums_at(mem(self.pointers[BIAS], size=v.bytes), [acc], parts):
-                part.load(x, place)
-        else:
-            v.broadcast(acc[0], mem(self.pointers[BIAS], size=self.spec.types.sums.size_bytes))
-            for x in acc[1:]:
-                v.move(x, acc[0])
+        v.registers.free(acc, spare)
 
     def weights(self, k: int, j: int) -> Pointer:
         """Vector j of a chunk, group k."""

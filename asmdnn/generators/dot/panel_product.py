@@ -1,6 +1,7 @@
 """What products of rows with a panel of packed weights have in common: pointers, post-ops, and the stores."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from asmdnn.generators.checksum import checksum
@@ -11,8 +12,10 @@ from asmdnn.generators.functions.row_code import Computation
 from asmdnn.generators.functions.rows import Vectors, operands_touched, rows_touched
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
+from asmdnn.generators.stepping import repeated
 from asmdnn.isa.assembler import Register, mem
 from asmdnn.isa.elements import size_of
+from asmdnn.isa.registers import Shaped
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
 from asmdnn.isa.vectors import VECTORS
 
@@ -72,9 +75,12 @@ class PanelProduct:
 
 
 class PanelProductCode(Computation):
-    """sums: a register for each row and vector, which hold the products in the end."""
+    """sums: a register for each row and vector, which hold the products in the end.  pointers: to all arguments before
+    dst.  held: registers that are free then."""
 
     sums: list[list[Register]]
+    pointers: list[Register]
+    held: list[Shaped]
 
     def __init__(self, product: PanelProduct, v: Vector) -> None:
         super().__init__(v)
@@ -85,6 +91,28 @@ class PanelProductCode(Computation):
         found: Register = asm.gp.take(f"argument {argument}")
         asm.MOV(found, mem(asm.frame, 8 * argument))
         return found
+
+    def emit(self) -> None:
+        """Group after group, then the end."""
+        v = self.v
+        v.zeros(self.sums)
+        with v.asm.repeated(self.product.groups, "groups left", "groups"):
+            self.group()
+        v.asm.gp.free(self.pointers)
+        v.registers.free(self.held)
+        self.end()
+
+    def group(self) -> None:
+        """The products of a group; pointers go on to the next one."""
+        raise NotImplementedError
+
+    @contextmanager
+    def some_blocks(self, most: int) -> Iterator[int]:
+        """Around the code for as many blocks of a group as it yields, for all of them."""
+        blocks = self.product.group // self.product.block
+        unrolled = next(n for n in range(min(most, blocks), 0, -1) if blocks % n == 0)
+        with repeated(self.v.asm, blocks // unrolled, "blocks"):
+            yield unrolled
 
     def end(self) -> None:
         """Post-ops, and the stores."""

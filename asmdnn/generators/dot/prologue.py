@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from asmdnn.generators.dot.matmul_shape import Bias
 from asmdnn.isa.assembler import Register, mem
-from asmdnn.isa.vector import Vector
+from asmdnn.isa.vector import Lanes, Vector
 
 Accumulators = Sequence[Sequence[Register]]
 Load = Callable[[], None]
@@ -41,17 +41,24 @@ def load_bias(v: Vector, acc: Accumulators, bias: Bias, at: Register, columns: i
     all columns do.  at: the pointer; element_bytes: of a sum."""
     vectors = len(acc[0])
     with v.parts(vectors, columns if bias.columns else vectors * v.lanes, halves=True) as parts:
-        for r, row in enumerate(acc):
-            for j, part in enumerate(parts):
-                if r and not bias.row_bytes:
-                    v.move(row[j], acc[0][j])
-                elif j and not bias.columns:
-                    v.move(row[j], row[0])
+        load_bias_by(v, acc, bias, at, parts, element_bytes)
+
+
+def load_bias_by(
+    v: Vector, acc: Accumulators, bias: Bias, at: Register, parts: Sequence[Lanes], element_bytes: int
+) -> None:
+    """The same, by parts that say how to read each vector."""
+    for r, row in enumerate(acc):
+        for j, part in enumerate(parts):
+            if r and not bias.row_bytes:
+                v.move(row[j], acc[0][j])
+            elif j and not bias.columns:
+                v.move(row[j], row[0])
+            else:
+                size, name = (v.bytes, f"bias[{r}, {j}]") if bias.columns else (element_bytes, f"bias[{r}]")
+                place = mem(at, r * bias.row_bytes + j * v.bytes, size=size)
+                v.asm.call_it(place, name if bias.row_bytes else f"bias[{j}]")
+                if bias.columns:
+                    part.load(row[j], place)
                 else:
-                    size, name = (v.bytes, f"bias[{r}, {j}]") if bias.columns else (element_bytes, f"bias[{r}]")
-                    place = mem(at, r * bias.row_bytes + j * v.bytes, size=size)
-                    v.asm.call_it(place, name if bias.row_bytes else f"bias[{j}]")
-                    if bias.columns:
-                        part.load(row[j], place)
-                    else:
-                        v.broadcast(row[0], place)
+                    v.broadcast(row[0], place)

@@ -101,17 +101,9 @@ class QuantizedProductCode(PanelProductCode):
         self.products = v.registers.take("products", spec.rows, spec.vectors)
         self.octets = v.registers.take("src", spec.rows, spec.block // QUAD_BYTES)
         self.nibbles = v.registers.take("weights", 3 if spec.bits == NIBBLE_BITS else 2)
+        self.held = [self.low, self.products, self.octets, self.nibbles]
         if spec.bits == 8:
             self.dot.ready_for_bytes(self.low)
-
-    def emit(self) -> None:
-        v, asm, spec = self.v, self.v.asm, self.spec
-        v.zeros(self.sums)
-        with asm.repeated(spec.groups, "groups left", "groups"):
-            self.group()
-        asm.gp.free(*self.pointers)
-        v.registers.free(self.low, self.products, self.octets, self.nibbles)
-        self.end()
 
     def group(self) -> None:
         v, asm, spec = self.v, self.v.asm, self.spec
@@ -119,17 +111,8 @@ class QuantizedProductCode(PanelProductCode):
         scales = self.pointers[SCALES:]
         asm.role("products")
         v.zeros(self.products)
-        blocks = spec.group // spec.block
-        unrolled = next(n for n in range(min(UNROLLED, blocks), 0, -1) if blocks % n == 0)
-        turns = blocks // unrolled
-        left = asm.gp.take("blocks left") if turns > 1 else None
-        if left is not None:
-            asm.MOV(left, turns)
-            with asm.loop(left, "blocks"):
-                self.blocks(unrolled)
-            asm.gp.free(left)
-        else:
-            self.blocks(unrolled)
+        with self.some_blocks(UNROLLED) as count:
+            self.blocks(count)
         asm.role("group")
         scale, shift = [*self.octets[0], *self.nibbles][:2]
         for r, of_row in enumerate(self.products):

@@ -19,7 +19,16 @@ from functools import partial
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.dot.operands import DST, OPERANDS, WEIGHTS, in_chunks, load_operands, passes_of, src_of, sums_at
+from asmdnn.generators.dot.operands import (
+    DST,
+    OPERANDS,
+    WEIGHTS,
+    in_chunks,
+    load_operands,
+    partial_sums,
+    passes_of,
+    src_of,
+)
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vectors import VECTORS, vector_of
@@ -127,13 +136,10 @@ class SkinnyCode:
     def chunk(self, columns: int, groups: Sequence[int], first: bool) -> None:
         """Some vectors of all rows of dst."""
         spec, v, dot, vectors = self.spec, self.v, self.dot, -(-columns // self.v.lanes)
-        acc, first_of_dst = v.registers.take("sums", spec.rows, vectors), mem(self.dst, size=v.bytes)
+        acc = v.registers.take("sums", spec.rows, vectors)
         with self.rows.ready(held=vectors):
             copy = v.registers.take("src, broadcast", dot.copy_registers)
-            with v.parts(vectors, columns) as parts:
-                if not first:
-                    for x, place, part in sums_at(first_of_dst, acc, parts, spec.dst_row_bytes):
-                        part.load(x, place)
+            with partial_sums(v, acc, self.dst, columns, spec.dst_row_bytes, first=first) as parts:
                 for k, group_bytes in enumerate(groups):
                     for j, found in self.rows.vectors(self.places(k, group_bytes), parts, columns):
                         for r, sums in enumerate(acc):
@@ -142,8 +148,6 @@ class SkinnyCode:
                             update = dot.accumulate_first if first and k == 0 else dot.accumulate
                             for x, row in zip(sums[j:], found, strict=False):
                                 update(x, copy, row, self.rows.spare)
-                for x, place, part in sums_at(first_of_dst, acc, parts, spec.dst_row_bytes):
-                    part.store_last(place, x)
             v.registers.free(*copy)
         v.registers.free(acc)
 

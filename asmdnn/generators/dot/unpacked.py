@@ -30,7 +30,6 @@ from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.few_bits import Coding, unpacking_of
 from asmdnn.isa.nibbles import NIBBLE_BITS
-from asmdnn.isa.registers import flat
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.records import dataclass
@@ -125,32 +124,21 @@ class UnpackedProductCode(PanelProductCode):
         self.pointers = [self.pointer(i) for i in range(spec.dst)]
         self.sums = v.registers.take("sum", spec.rows, spec.vectors)
         self.lanes, self.number, self.spare = v.registers.take("weights", 3)
-        self.held: list[Register] = [self.lanes, self.number, self.spare, *self.unpacking.held]
-
-    def emit(self) -> None:
-        v, asm, spec = self.v, self.v.asm, self.spec
-        v.zeros(self.sums)
-        with asm.repeated(spec.groups, "groups left", "groups"):
-            self.group()
-            for argument, pointer in enumerate(self.pointers[SCALES:], SCALES):
-                asm.ADD(pointer, spec.step_bytes(argument))
-        asm.gp.free(*self.pointers)
-        v.registers.free(*self.held)
-        self.end()
+        self.held = [self.lanes, self.number, self.spare, *self.unpacking.held]
 
     def group(self) -> None:
+        self.multiply()
+        for argument, pointer in enumerate(self.pointers[SCALES:], SCALES):
+            self.v.asm.ADD(pointer, self.spec.step_bytes(argument))
+
+    def multiply(self) -> None:
+        """The products of a group."""
         raise NotImplementedError
 
     def steps(self, into: list[list[Register]]) -> None:
         """All k of a group; pointers to src and weights go on to the next one."""
-        asm, spec = self.v.asm, self.spec
-        blocks = spec.group // spec.block
-        unrolled = next(n for n in range(min(UNROLLED, blocks), 0, -1) if blocks % n == 0)
-        if blocks == unrolled:
-            self.blocks(unrolled, into)
-            return
-        with asm.repeated(blocks // unrolled, "blocks left", "blocks"):
-            self.blocks(unrolled, into)
+        with self.some_blocks(UNROLLED) as count:
+            self.blocks(count, into)
 
     def blocks(self, count: int, into: list[list[Register]]) -> None:
         """So many times the steps of k that a lane holds."""
@@ -179,9 +167,9 @@ class SumsOfGroups(UnpackedProductCode):
         super().__init__(spec, v)
         self.products = v.registers.take("products", spec.rows, spec.vectors)
         self.sums_of_src = v.registers.take("sum of src", spec.rows)
-        self.held += flat((self.sums_of_src, self.products))
+        self.held += [self.sums_of_src, self.products]
 
-    def group(self) -> None:
+    def multiply(self) -> None:
         v, asm, spec = self.v, self.v.asm, self.spec
         if spec.is_shifted:
             asm.role("sums of src")
@@ -223,9 +211,9 @@ class ScaledWeights(UnpackedProductCode):
         super().__init__(spec, v)
         self.scales = v.registers.take("scales", spec.vectors)
         self.shifts = v.registers.take("offsets", spec.vectors) if spec.is_shifted else []
-        self.held += [*self.scales, *self.shifts]
+        self.held += [self.scales, self.shifts]
 
-    def group(self) -> None:
+    def multiply(self) -> None:
         v, asm, spec = self.v, self.v.asm, self.spec
         asm.role("scales")
         if spec.zero_point:

@@ -18,11 +18,11 @@ from asmdnn.generators.recurrent.tile import RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, CellOperand
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import GROUP_BYTES
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.tiles import BLOCK_TILES, TILE_ROW_BYTES, TILE_ROWS, TileRegisters, configured
 from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
-from asmdnn.types import s32
 
 MOST_ROWS = 64  # of a call
 
@@ -181,7 +181,7 @@ class AmxStepCode:
         at, operand = self.place(place, where)
         start = v.registers.take("start")
         (v if operand.whole else parts[u]).load(start, at)
-        (self.asm.VPADDD if self.tile.types.sums == s32 else self.asm.VADDPS)(x, x, start)
+        element_of(self.tile.types.sums).addition(v)(x, x, start)
         v.registers.free(start)
         return x
 

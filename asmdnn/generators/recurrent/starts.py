@@ -7,8 +7,9 @@ from asmdnn.generators.recurrent.cell_code import Where
 from asmdnn.generators.recurrent.cells import CellForm, Place
 from asmdnn.generators.recurrent.tile_shape import CellOperand
 from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.types import DataType, s32
+from asmdnn.types import DataType
 
 Locate = Callable[[Place, Where], tuple[Pointer, CellOperand]]
 
@@ -38,13 +39,12 @@ class GateStarts:
 
     def add(self, acc: Sequence[Sequence[Register]]) -> None:
         """To accumulators."""
-        asm = self.v.asm
-        start = self.v.registers.take("start")
+        start, addition = self.v.registers.take("start"), element_of(self.sums).addition(self.v)
         with self.v.parts(self.vectors, self.units) as parts:
             for x, place, where in self.each(acc):
                 if place is not None:
                     self.load_one(start, place, where, parts)
-                    (asm.VPADDD if self.sums == s32 else asm.VADDPS)(x, x, start)
+                    addition(x, x, start)
         self.v.registers.free(start)
 
     def each(self, acc: Sequence[Sequence[Register]]) -> Iterator[tuple[Register, Place | None, Where]]:
