@@ -26,7 +26,6 @@ multiplication", 2008); the batch of taps is the batch-reduce of Georganas et al
 
 from collections.abc import Callable, Hashable
 from itertools import groupby
-from typing import Any
 
 from asmdnn.generators.dot.conv_shape import BIAS, DST
 from asmdnn.generators.dot.conv_taps import TapCode
@@ -37,11 +36,14 @@ from asmdnn.generators.dot.prologue import load_bias, load_starts, start_tile
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import dot_of
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.vector import Lanes, Vector
+from asmdnn.isa.vector import Lanes
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 ONE_ROW = Bias(0, True)  # a channel's for all pixels
+
+
+Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,105 +52,108 @@ class ConvTileSpec(ConvTile):
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 6 arguments and one for each operand of post-ops."""
-        v = vector_of(self.isa, asm)
-        acc = v.registers.take("acc", len(self.src_pixel_bytes), self.vectors)
-        if self.prefetches_dst:
-            prefetch_dst(self, v)
-        start_accumulators(self, v, acc)
-        dot = dot_of(self.types, self.isa, v)
-        with dot.ready():
-            TapCode(self, dot, acc).multiply()
-        finish_tile(self, v, acc)
+        ConvTileCode(self, asm).compute()
         asm.ret()
 
 
-def start_accumulators(spec: ConvTileSpec, v: Vector, acc: list[list[Any]]) -> None:
-    """acc[p][j] = dst[p, j], bias vector j, or zero."""
+class ConvTileCode:
+    """The code of one tile: `acc[p][j]` are the sums of pixel p and vector j of channels."""
 
-    def load_dst() -> None:
-        walk_dst(spec, v, lambda p, j, at, stored, real: stored.load(acc[p][j], at), "start")
+    def __init__(self, spec: ConvTile, asm: Assembler) -> None:
+        self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
+        self.acc = self.v.registers.take("acc", len(spec.src_pixel_bytes), spec.vectors)
 
-    def load_channels() -> None:
-        bias = v.asm.gp.take("bias")
-        v.asm.MOV(bias, mem(v.asm.frame, 8 * BIAS))
-        if spec.starts:
-            load_starts(v, acc, spec.starts, bias)
-        else:
-            load_bias(v, acc, ONE_ROW, bias, spec.channels, spec.types.sums.size_bytes)
-        v.asm.gp.free(bias)
+    def compute(self) -> None:
+        if self.spec.prefetches_dst:
+            self.prefetch_dst()
+        self.start()
+        dot = dot_of(self.spec.types, self.spec.isa, self.v)
+        with dot.ready():
+            TapCode(self.spec, dot, self.acc).multiply()
+        self.finish()
 
-    start_tile(v, acc, load_dst if spec.accumulate else None, load_channels if spec.bias else None)
+    def prefetch_dst(self) -> None:
+        """Lines that come from beyond L2 one after another would have the next tile's stores wait."""
+        spec, asm = self.spec, self.asm
+        asm.role("prefetch dst")
+        dst = asm.gp.take("dst")
+        places = {
+            (spec.place_in_dst(j)[0], (spec.place_in_dst(j)[1] + p * spec.dst_pixel_bytes) // LINE_BYTES * LINE_BYTES)
+            for j in range(spec.vectors)
+            for p in range(len(spec.src_pixel_bytes))
+        }
+        for argument, group in groupby(sorted(places), key=lambda place: place[0]):
+            asm.MOV(dst, mem(asm.frame, 8 * argument))
+            for _, place in group:
+                asm.PREFETCHT0(mem(dst, place))
+        asm.gp.free(dst)
 
+    def start(self) -> None:
+        """acc[p][j] = dst[p, j], bias vector j, or zero."""
+        spec = self.spec
+        start_tile(
+            self.v, self.acc, self.load_dst if spec.accumulate else None, self.load_channels if spec.bias else None
+        )
 
-Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
+    def load_dst(self) -> None:
+        self.walk_dst(lambda p, j, at, stored, real: stored.load(self.acc[p][j], at), "start")
 
+    def load_channels(self) -> None:
+        spec, v = self.spec, self.v
+        with self.asm.gp.taken("bias") as bias:
+            self.asm.MOV(bias, mem(self.asm.frame, 8 * BIAS))
+            if spec.starts:
+                load_starts(v, self.acc, spec.starts, bias)
+            else:
+                load_bias(v, self.acc, ONE_ROW, bias, spec.channels, spec.types.sums.size_bytes)
 
-def walk_dst(spec: ConvTileSpec, v: Vector, visit: Visit, key: Hashable) -> None:
-    """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, one vector of channels after the
-    other; the code that it emits depends on `key` and on dst."""
-    asm = v.asm
-    dst = asm.gp.take("dst")
-    asm.MOV(dst, mem(asm.frame, 8 * DST))
-    # Real lanes are output channels; `part` has those of a vector: all lanes (v itself), the first few (TailLanes), or,
-    # in vectors that are padding alone, none (Nothing: a load is zeros, a store is none).  Stored lanes are those
-    # that dst has room for: with whole vectors all of them, so that zeros of the padding are written too.
-    vector_bytes = v.lanes * spec.dst_type.size_bytes
-    key = (key, spec.isa, spec.types, spec.dst, spec.dst_pixel_bytes, spec.whole_vectors, spec.operand_types)
-    with v.parts(spec.vectors, spec.channels, halves=spec.has_halves) as parts:
-        for j, part in enumerate(parts):
+    def finish(self) -> None:
+        """Post-ops and stores."""
+        spec, v, asm = self.spec, self.v, self.asm
+        asm.role("finish")
+        epilogue = TileEpilogue(v, spec.post_ops, types=spec.epilogue_types, tile=self.acc)
 
-            def of_vector(j: int = j, part: Lanes = part) -> None:
-                for p in range(len(spec.src_pixel_bytes)):
-                    at = mem(dst, p * spec.dst_pixel_bytes, size=vector_bytes)
-                    asm.call_it(at, f"dst[{p}, {j}]")
-                    visit(p, j, at, v if spec.whole_vectors else part, part)
+        def store(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
+            epilogue.finish(self.acc[p][j], p, j, at, stored, real)
 
-            real = min(v.lanes, spec.channels - j * v.lanes)
-            asm.stretch((key, len(spec.src_pixel_bytes), j, real), of_vector)
-            if j + 1 < spec.vectors and spec.dst_argument:
-                asm.MOV(dst, mem(asm.frame, 8 * spec.place_in_dst(j + 1)[0]))
-            elif j + 1 < spec.vectors:
-                asm.ADD(dst, spec.dst_vector_bytes)
-    asm.gp.free(dst)
+        def walk() -> None:
+            self.walk_dst(store, epilogue.key)
 
+        if not spec.streams:
+            walk()
+            return
+        assert not any(at % v.bytes for at in (spec.dst_pixel_bytes, spec.dst_vector_bytes))
+        first, *others = sorted({spec.place_in_dst(j)[0] for j in range(spec.vectors)})
+        with asm.gp.taken("all pointers to dst") as bits:
+            asm.MOV(bits, mem(asm.frame, 8 * first))
+            for argument in others:
+                asm.OR(bits, mem(asm.frame, 8 * argument))
+            epilogue.emit(bits, True, walk)
 
-def prefetch_dst(spec: ConvTileSpec, v: Vector) -> None:
-    """Lines that come from beyond L2 one after another would have the next tile's stores wait."""
-    asm = v.asm
-    asm.role("prefetch dst")
-    dst = asm.gp.take("dst")
-    places = {
-        (spec.place_in_dst(j)[0], (spec.place_in_dst(j)[1] + p * spec.dst_pixel_bytes) // LINE_BYTES * LINE_BYTES)
-        for j in range(spec.vectors)
-        for p in range(len(spec.src_pixel_bytes))
-    }
-    for argument, group in groupby(sorted(places), key=lambda place: place[0]):
-        asm.MOV(dst, mem(asm.frame, 8 * argument))
-        for _, place in group:
-            asm.PREFETCHT0(mem(dst, place))
-    asm.gp.free(dst)
+    def walk_dst(self, visit: Visit, key: Hashable) -> None:
+        """visit(pixel, vector, memory, stored lanes, real lanes) for the whole tile, one vector of channels after the
+        other; the code that it emits depends on `key` and on dst."""
+        spec, asm, v = self.spec, self.asm, self.v
+        dst = asm.gp.take("dst")
+        asm.MOV(dst, mem(asm.frame, 8 * DST))
+        # Real lanes are output channels; `part` has those of a vector: all lanes (v itself), the first few (TailLanes),
+        # or, in vectors that are padding alone, none (Nothing: a load is zeros, a store is none).  Stored lanes are
+        # those that dst has room for: with whole vectors all of them, so that zeros of the padding are written too.
+        vector_bytes = v.lanes * spec.dst_type.size_bytes
+        key = (key, spec.isa, spec.types, spec.dst, spec.dst_pixel_bytes, spec.whole_vectors, spec.operand_types)
+        with v.parts(spec.vectors, spec.channels, halves=spec.has_halves) as parts:
+            for j, part in enumerate(parts):
 
+                def of_vector(j: int = j, part: Lanes = part) -> None:
+                    for p in range(len(spec.src_pixel_bytes)):
+                        at = mem(dst, p * spec.dst_pixel_bytes, size=vector_bytes)
+                        asm.call_it(at, f"dst[{p}, {j}]")
+                        visit(p, j, at, v if spec.whole_vectors else part, part)
 
-def finish_tile(spec: ConvTileSpec, v: Vector, acc: list[list[Any]]) -> None:
-    """Post-ops and stores."""
-    asm = v.asm
-    asm.role("finish")
-    epilogue = TileEpilogue(v, spec.post_ops, types=spec.epilogue_types, tile=acc)
-
-    def finish(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        epilogue.finish(acc[p][j], p, j, at, stored, real)
-
-    def walk() -> None:
-        walk_dst(spec, v, finish, epilogue.key)
-
-    if not spec.streams:
-        walk()
-        return
-    assert not any(at % v.bytes for at in (spec.dst_pixel_bytes, spec.dst_vector_bytes))
-    first, *others = sorted({spec.place_in_dst(j)[0] for j in range(spec.vectors)})
-    bits = asm.gp.take("all pointers to dst")
-    asm.MOV(bits, mem(asm.frame, 8 * first))
-    for argument in others:
-        asm.OR(bits, mem(asm.frame, 8 * argument))
-    epilogue.emit(bits, True, walk)
-    asm.gp.free(bits)
+                real = min(v.lanes, spec.channels - j * v.lanes)
+                asm.stretch((key, len(spec.src_pixel_bytes), j, real), of_vector)
+                if j + 1 < spec.vectors and spec.dst_argument:
+                    asm.MOV(dst, mem(asm.frame, 8 * spec.place_in_dst(j + 1)[0]))
+                elif j + 1 < spec.vectors:
+                    asm.ADD(dst, spec.dst_vector_bytes)
+        asm.gp.free(dst)
