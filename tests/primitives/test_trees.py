@@ -10,7 +10,7 @@ from asmdnn.bench.forests import forest_of
 from asmdnn.definitions.trees import tree_ensemble, tree_ensemble_error
 from asmdnn.errors import InvalidArguments
 from asmdnn.forests import Forest
-from asmdnn.generators.trees.walk import TreeWalkSpec
+from asmdnn.generators.trees.walk import COLUMNS, WALKS, TreeWalkSpec
 from asmdnn.primitives.tree_ensemble.description import list_of, padded
 from asmdnn.primitives.tree_ensemble.packing import packed
 from asmdnn.records import replace
@@ -27,6 +27,7 @@ def rows_of(random: np.random.Generator, rows: int, features: int) -> Any:
 def run(
     x: Any, forest: Forest, base: Any, aggregate: Any, threads: int = 1, isa: Any = "avx2"
 ) -> tuple[Any, dnn.PrimitiveDesc]:
+    """By the first way, and that; all that take it leave the same bits."""
     tables = packed(forest, x.shape[1], len(base), aggregate)
     arrays = {"src": x, "nodes": tables.nodes, "order": tables.order, "base": base}
     if tables.values is not None:
@@ -36,10 +37,17 @@ def run(
     memories["dst"] = dnn.Memory.from_array(dst)
     descs: dict[str, Any] = {"values": None} | {name: memory.desc for name, memory in memories.items()}
     desc = dnn.TreeEnsemble(**descs, trees=tables.trees, aggregate=aggregate, mirrored=tables.mirrored)
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=threads))
-    pd.plan.check()
-    dnn.Primitive(pd).execute(**memories)
-    return dst, pd
+    answers = dnn.implementations(desc, engine=dnn.Engine(isa=isa, threads=threads))
+    first, *others = (x for x in answers if isinstance(x, dnn.PrimitiveDesc))
+    first.plan.check()
+    dnn.Primitive(first).execute(**memories)
+    found = dst.copy()
+    for pd in others:
+        dst.fill(np.nan)
+        pd.plan.check()
+        dnn.Primitive(pd).execute(**memories)
+        np.testing.assert_array_equal(dst, found, pd.implementation)
+    return found, first
 
 
 @pytest.mark.isa("avx2")
@@ -53,7 +61,8 @@ def test_trees_are_their_definition(columns: int, single: bool, aggregate: str) 
         forest = forest_of(random, depths, features, columns, single=single)
         x, base = rows_of(random, rows, features), random.normal(size=columns).astype(np.float32)
         found, pd = run(x, forest, base, aggregate)
-        assert pd.implementation == "trees:avx2"
+        by_rows = rows >= WALKS and (columns <= COLUMNS or single)
+        assert pd.implementation == ("rows:avx2" if by_rows else "trees:avx2")
         np.testing.assert_array_equal(found, tree_ensemble(x, forest, base, aggregate))
         wide = replace(forest, values=forest.values.astype(np.float64))
         with np.errstate(invalid="ignore"):
@@ -111,6 +120,25 @@ def test_a_walk_gives_to_as_many_columns_as_registers_hold(isa: Any, columns: in
         walks = [spec for spec in pd.plan.specs if isinstance(spec, TreeWalkSpec)]
         assert {spec.along: spec.columns for spec in walks} == kinds
         np.testing.assert_array_equal(found, tree_ensemble(x, forest, base, aggregate))
+
+
+def test_a_way_that_reads_nodes_more_often_says_so() -> None:
+    def reasons(rows: int, columns: int) -> list[str]:
+        random = np.random.default_rng(0)
+        tables = packed(forest_of(random, [3] * 9, 5, columns, single=False), 5, columns, "sum")
+        places = {name: dnn.MemoryDesc(dims, dnn.f32, "ab"[: len(dims)]) for name, dims in (
+            ("src", (rows, 5)), ("base", (columns,)), ("dst", (rows, columns)))}  # fmt: skip
+        given = {"nodes": tables.nodes, "order": tables.order, "values": tables.values}
+        descs: dict[str, Any] = places | {name: dnn.Memory.from_array(x).desc for name, x in given.items()}
+        desc = dnn.TreeEnsemble(**descs, trees=9, mirrored=tables.mirrored)
+        answers = dnn.implementations(desc, engine=dnn.Engine(isa="avx2", threads=1))
+        names = [x.implementation.partition(":")[0] for x in answers]
+        assert names == ["rows", "trees", "reorder+rows", "reorder+trees"]
+        return [x.reason for x in answers[:2] if isinstance(x, dnn.Refusal)]
+
+    assert reasons(9, 8) == []
+    assert reasons(1, 8) == ["src has 1 row, 8 go down a tree together"]
+    assert reasons(9, 9) == ["9 columns take 2 walks of 8 rows, 1 walk of 8 trees"]
 
 
 STUMP = Forest(

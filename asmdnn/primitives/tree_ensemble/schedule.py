@@ -1,29 +1,48 @@
-"""The plan of a sum over trees: codes of rows, then walks, of eight rows at a time and of those that are left."""
+"""The plan of a sum over trees: codes of rows, then walks, eight at a time.
 
-from collections.abc import Iterator
+rows    eight rows go down a tree together, which share its nodes; those that are left as below
+trees   a row goes down eight trees together, which leaves registers for more columns
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
+from asmdnn.errors import counted
 from asmdnn.generators.trees.codes import ARGUMENTS as CODES_ARGUMENTS
 from asmdnn.generators.trees.codes import WORD_BYTES, TreeCodesSpec
 from asmdnn.generators.trees.walk import ARGUMENTS, COLUMNS, WALKS, TreeWalkSpec, most_blocks
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST, f32_level
+from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.move_tuning import TreeTuning
 from asmdnn.planning.phase import MOST_CYCLES, Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
+from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.primitives.tree_ensemble.description import TreeEnsemble, list_of
+from asmdnn.records import dataclass
 
-NAME, CODES = "trees", "codes"
+Cuts = list[tuple[str, int, int]]  # a kind of kernel, the first row, and how many records there are
+CODES = "codes"
 
 
-def inside_of(desc: TreeEnsemble, attr: Attr, engine: Engine) -> Inside:
-    """The plan of dense rows.  Raises Refused."""
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeRequest:
+    """What both ways are asked: tensors as they are passed, and as kernels take them."""
+
+    desc: TreeEnsemble
+    passed: Mapping[str, MemoryDesc]
+    tensors: Mapping[str, MemoryDesc]
+    engine: Engine
+
+
+def request_of(desc: TreeEnsemble, attr: Attr, engine: Engine) -> TreeRequest:
+    """Of dense rows.  Raises Refused."""
     refuse_attr(attr)
     names = [name for name in ("src", *ARGUMENTS[1:]) if getattr(desc, name) is not None]
     passed = {name: getattr(desc, name) for name in names}
@@ -33,15 +52,18 @@ def inside_of(desc: TreeEnsemble, attr: Attr, engine: Engine) -> Inside:
     tensors = {name: row_major(x.dims, x) for name, x in passed.items()}
     if max(x.size_bytes for x in tensors.values()) > MAX_OFFSET:
         raise Refused("a tensor has 2 GiB or more")
-    assembly, tuning = Assembly(engine.tuning, engine.isa), engine.tuning.trees
+    return TreeRequest(desc, passed, tensors, engine)
+
+
+def inside_of(request: TreeRequest, way: str) -> Inside:
+    """Raises Refused where another way reads nodes less often."""
+    desc, engine = request.desc, request.engine
+    assembly, tuning, cuts = Assembly(engine.tuning, engine.isa), engine.tuning.trees, WAYS[way](desc, engine)
     if desc.src.dims[0]:
         room = assembly.room(CODES, WORD_BYTES * desc.words * desc.src.dims[0])
-        assembly.add([codes_phase(desc, room, tuning), walks_phase(desc, room, engine)])
-    whole = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", tensors, ("dst",))
-    return Inside(whole, passed, engine.tuning, engine.isa)
-
-
-plans = as_passed_or_copied(NAME, inside_of, f32_level)
+        assembly.add([codes_phase(desc, room, tuning), walks_phase(desc, cuts, room, engine)])
+    whole = assembly.plan(f"{way}:{f32_level(engine.isa)}", request.tensors, ("dst",))
+    return Inside(whole, request.passed, engine.tuning, engine.isa)
 
 
 def codes_phase(desc: TreeEnsemble, room: str, tuning: TreeTuning) -> Phase:
@@ -67,11 +89,11 @@ def codes_phase(desc: TreeEnsemble, room: str, tuning: TreeTuning) -> Phase:
     return Phase(specs, views(("src", room)), records, cycles.astype(np.int32))
 
 
-def walks_phase(desc: TreeEnsemble, room: str, engine: Engine) -> Phase:
+def walks_phase(desc: TreeEnsemble, cuts: Cuts, room: str, engine: Engine) -> Phase:
     """Of every column, or of as many as registers hold, walks of eight rows and of single ones."""
     names = (room, "nodes", "order", "values" if desc.values is not None else "", "base", "dst")
     specs, pieces, costs, tuning = list[TreeWalkSpec](), [], [], engine.tuning.trees
-    for along, first, count in cuts(desc, engine):
+    for along, first, count in cuts:
         step = WALKS if along == "rows" else 1
         rows = first + step * np.arange(count)
         for column, columns, (of_order, of_values) in blocks(desc, along, engine):
@@ -93,19 +115,26 @@ def walks_phase(desc: TreeEnsemble, room: str, engine: Engine) -> Phase:
     return Phase(tuple(specs), views(names), np.concatenate(pieces), cycles)
 
 
-def cuts(desc: TreeEnsemble, engine: Engine) -> Iterator[tuple[str, int, int]]:
-    """(kind of kernel, first row, records).
+def by_rows(desc: TreeEnsemble, engine: Engine) -> Cuts:
+    """A row in eight trees takes a third longer, and less where eight rows would walk more often.  Raises Refused."""
+    whole, rest = divmod(desc.src.dims[0], WALKS)
+    if not whole:
+        raise Refused(f"src has {counted(rest, 'row')}, {WALKS} go down a tree together")
+    rounds = {along: len([*blocks(desc, along, engine)]) for along in WAYS}
+    if rounds["rows"] > rounds["trees"]:
+        walks = {along: counted(rounds[along], "walk") for along in WAYS}
+        raise Refused(f"{desc.columns} columns take {walks['rows']} of {WALKS} rows, {walks['trees']} of {WALKS} trees")
+    of_rest = [("trees", WALKS * whole, rest)] if rest else []
+    return [("rows", 0, whole), *of_rest]
 
-    Eight rows in a tree share its nodes, and one row in eight trees has registers for more columns: it takes a third
-    longer, and less where the others would walk more often.
-    """
-    rows = desc.src.dims[0]
-    rounds = {along: len([*blocks(desc, along, engine)]) for along in ("rows", "trees")}
-    whole = rows // WALKS if rounds["rows"] <= rounds["trees"] else 0
-    if whole:
-        yield "rows", 0, whole
-    if rest := rows - WALKS * whole:
-        yield "trees", WALKS * whole, rest
+
+def by_trees(desc: TreeEnsemble, engine: Engine) -> Cuts:
+    """A record for every row."""
+    return [("trees", 0, desc.src.dims[0])]
+
+
+WAYS: Mapping[str, Callable[[TreeEnsemble, Engine], Cuts]] = {"rows": by_rows, "trees": by_trees}
+plans = ways_as_passed_or_copied(request_of, {way: partial(inside_of, way=way) for way in WAYS}, f32_level)
 
 
 def blocks(desc: TreeEnsemble, along: str, engine: Engine) -> Iterator[tuple[int, int, tuple[int, int]]]:
