@@ -2,28 +2,23 @@
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from asmdnn.errors import InvalidArguments
 from asmdnn.generators.functions.dropout import ARGUMENTS, DropoutSpec
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.move_tuning import DropoutTuning
-from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.primitives.shapes.numbered import NumberedKernels, add_pieces
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import f32, s32, u8
 
 NAME = "dropout"
 NUMBERS = {"probability": MemoryDesc((1,), f32, "a"), "seed": MemoryDesc((1,), s32, "a")}
-FIRSTS = "first"  # the constant with the index of every record's first element
-WORD_BYTES = 8  # of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +69,13 @@ def inside_of(desc: Dropout, attr: Attr, engine: Engine) -> Inside:
     mask = row_major(desc.mask.dims, desc.mask)
     plain = of_type(mask, f32)
     tensors = {"src": plain, "dst": plain, "mask": mask, **NUMBERS}
+    sizes = {name: tensors[name].dtype.size_bytes for name in ("src", "dst", "mask")}
+    cycles = engine.tuning.dropout.vector_cycles
+    kernels = NumberedKernels(ARGUMENTS, sizes, lambda count: DropoutSpec(isa=isa, count=count), cycles)
     assembly = Assembly(engine.tuning, engine.isa)
-    if desc.src.nelems():
-        starts = np.arange(0, desc.src.nelems(), engine.tuning.dropout.record_elements)
-        assembly.constants[FIRSTS] = starts.astype(np.int64)
-        assembly.add([phase_of(starts, tensors, isa, engine.tuning.dropout)])
+    add_pieces(assembly, desc.src.nelems(), kernels)
     whole = assembly.plan(f"{NAME}:{isa}", tensors, ("dst", "mask"), (("src", "dst"),))
     return Inside(whole, passed, engine.tuning, engine.isa)
 
 
 plans = as_passed_or_copied(NAME, inside_of, f32_level)
-
-
-def phase_of(starts: Int64, tensors: Mapping[str, MemoryDesc], isa: str, tuning: DropoutTuning) -> Phase:
-    """A record of every piece."""
-    left = tensors["src"].nelems() - starts
-    sizes, kernel = np.unique(np.minimum(tuning.record_elements, left), return_inverse=True)
-    columns = {name: tensors[name].dtype.size_bytes * starts for name in ("src", "dst", "mask")}
-    columns[FIRSTS] = WORD_BYTES * np.arange(len(starts))
-    cycles = tuning.call_cycles + tuning.vector_cycles * -(-sizes[kernel] // lanes_of(isa))
-    specs = tuple(DropoutSpec(isa=isa, count=int(size)) for size in sizes)
-    return Phase(specs, views(ARGUMENTS), records_of(ARGUMENTS, columns, kernel), cycles.astype(np.int32))

@@ -4,24 +4,22 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.random_numbers import ARGUMENTS, DISTRIBUTIONS, RandomNumbersSpec
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.move_tuning import DropoutTuning
-from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.primitives.shapes.numbered import NumberedKernels, add_pieces
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import f32, s32
 
 NAME = "random"
 SEED = MemoryDesc((2,), s32, "a")  # the words of an integer of 64 bits
-STREAM, FIRSTS = "stream", "first"  # constants: what is added to the seed; the index of every record's first element
-WORD_BYTES = 8  # of such an index
+STREAM = "stream"  # the constant that is added to the seed
 STREAMS = 2**63
 
 
@@ -62,23 +60,16 @@ def inside_of(desc: RandomNumbers, attr: Attr, engine: Engine) -> Inside:
     if dst.may_overlap:
         raise Refused("elements of dst overlap")
     tensors = {"seed": SEED, "dst": of_type(row_major(dst.dims, dst), f32)}
+    cycles = tuning.vector_cycles + tuning.normal_cycles * (desc.distribution == "normal")
+
+    def spec_of(count: int) -> RandomNumbersSpec:
+        return RandomNumbersSpec(isa=isa, count=count, distribution=desc.distribution)
+
     assembly, count = Assembly(engine.tuning, engine.isa), desc.dst.nelems()
     if count:
-        starts = np.arange(0, count, tuning.record_elements)
         assembly.constants[STREAM] = np.array([desc.stream], np.int64)
-        assembly.constants[FIRSTS] = starts.astype(np.int64)
-        assembly.add([phase_of(desc, starts, count, isa, tuning)])
+    add_pieces(assembly, count, NumberedKernels(ARGUMENTS, {"dst": f32.size_bytes}, spec_of, cycles))
     return Inside(assembly.plan(f"{NAME}:{isa}", tensors, ("dst",)), {"dst": dst}, engine.tuning, engine.isa)
 
 
 plans = as_passed_or_copied(NAME, inside_of, f32_level)
-
-
-def phase_of(desc: RandomNumbers, starts: Int64, count: int, isa: str, tuning: DropoutTuning) -> Phase:
-    """A record of every piece."""
-    sizes, kernel = np.unique(np.minimum(tuning.record_elements, count - starts), return_inverse=True)
-    columns = {"dst": f32.size_bytes * starts, FIRSTS: WORD_BYTES * np.arange(len(starts))}
-    vector_cycles = tuning.vector_cycles + tuning.normal_cycles * (desc.distribution == "normal")
-    cycles = tuning.call_cycles + vector_cycles * -(-sizes[kernel] // lanes_of(isa))
-    specs = tuple(RandomNumbersSpec(isa=isa, count=int(size), distribution=desc.distribution) for size in sizes)
-    return Phase(specs, views(ARGUMENTS), records_of(ARGUMENTS, columns, kernel), cycles.astype(np.int32))

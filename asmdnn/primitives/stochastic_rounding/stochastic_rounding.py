@@ -1,30 +1,24 @@
 """Stochastic rounding to a smaller type: each number becomes a neighbour at random, so that the mean stays."""
 
-from collections.abc import Mapping
-
-import numpy as np
-
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.generators.functions.stochastic_grid import STEPS
 from asmdnn.generators.functions.stochastic_rounding import ARGUMENTS, StochasticRoundingSpec
-from asmdnn.isa.vectors import f32_level, lanes_of
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.move_tuning import DropoutTuning
-from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.plan import alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, row_major
+from asmdnn.primitives.shapes.numbered import NumberedKernels, add_pieces
 from asmdnn.primitives.shapes.tensors import check_tensor
 from asmdnn.records import dataclass
 from asmdnn.types import f32, s32
 
 NAME = "stochastic_rounding"
-FIRSTS = "first"  # the constant with the index of every record's first element
-WORD_BYTES, WORDS = 8, 4  # of such an index; what it is a multiple of
+WORDS = 4  # what the index of a piece's first element is a multiple of
 MOST_FIRST = 2**32
 SEED = MemoryDesc((1,), s32, "a")
 
@@ -67,24 +61,16 @@ def inside_of(desc: StochasticRounding, attr: Attr, engine: Engine) -> Inside:
     if passed["dst"].may_overlap:
         raise Refused("elements of dst overlap")
     tensors = {name: row_major(tensor.dims, tensor) for name, tensor in passed.items()} | {"seed": SEED}
-    assembly, tuning = Assembly(engine.tuning, engine.isa), engine.tuning.dropout
-    if desc.src.nelems():
-        starts = np.arange(0, desc.src.nelems(), tuning.record_elements)
-        assembly.constants[FIRSTS] = (starts + desc.first).astype(np.int64)
-        assembly.add([phase_of(starts, tensors, isa, tuning)])
+    sizes = {name: tensors[name].dtype.size_bytes for name in ("src", "dst")}
+
+    def spec_of(count: int) -> StochasticRoundingSpec:
+        return StochasticRoundingSpec(isa=isa, count=count, dst=tensors["dst"].dtype)
+
+    cycles = engine.tuning.dropout.vector_cycles  # a piece takes what dropout of it does
+    assembly = Assembly(engine.tuning, engine.isa)
+    add_pieces(assembly, desc.src.nelems(), NumberedKernels(ARGUMENTS, sizes, spec_of, cycles), desc.first)
     plan = assembly.plan(f"{NAME}:{isa}", tensors, ("dst",), alike(tensors, ["src"], "dst"))
     return Inside(plan, passed, engine.tuning, engine.isa)
 
 
 plans = as_passed_or_copied(NAME, inside_of, f32_level)
-
-
-def phase_of(starts: Int64, tensors: Mapping[str, MemoryDesc], isa: str, tuning: DropoutTuning) -> Phase:
-    """A record of every piece, which takes what dropout of it does."""
-    left = tensors["src"].nelems() - starts
-    sizes, kernel = np.unique(np.minimum(tuning.record_elements, left), return_inverse=True)
-    columns = {name: tensors[name].dtype.size_bytes * starts for name in ("src", "dst")}
-    columns[FIRSTS] = WORD_BYTES * np.arange(len(starts))
-    cycles = tuning.call_cycles + tuning.vector_cycles * -(-sizes[kernel] // lanes_of(isa))
-    specs = tuple(StochasticRoundingSpec(isa=isa, count=int(size), dst=tensors["dst"].dtype) for size in sizes)
-    return Phase(specs, views(ARGUMENTS), records_of(ARGUMENTS, columns, kernel), cycles.astype(np.int32))
