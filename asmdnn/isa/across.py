@@ -100,10 +100,11 @@ class Across:
         self.load(spare, self.asm.const(pack(f"<{self.lanes}i", *order), self.bytes, size=self.bytes))
         self.asm.VPERMPS(dst, spare, x)
 
-    def look_up(self, dst: Register, index: Register, entries: bytes) -> None:
-        """dst = in every lane the one of eight entries that the lowest three bits of `index` say."""
-        table = entries * (self.bytes // len(entries))  # wider vectors look at more bits, which then change nothing
-        self.asm.VPERMPS(dst, index, self.asm.const(table, self.bytes, size=self.bytes))
+    def look_up(self, dst: Register, index: Register, entries: Sequence[int]) -> None:
+        """dst = in every lane the one of eight f32, by their bits, that the lowest three bits of `index` say."""
+        repeats = self.lanes // len(entries)  # wider vectors look at more bits, which then change nothing
+        table = self.asm.const(pack(f"<{self.lanes}I", *repeats * [*entries]), self.bytes, size=self.bytes)
+        self.asm.VPERMPS(dst, index, table)
 
     def spread(self, dst: Register, src: Register | Pointer, group: int, part: int) -> None:
         """dst[j] = src[j // group * group + part]: element `part` of every group in all lanes of the group.

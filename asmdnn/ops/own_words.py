@@ -45,7 +45,7 @@ DESCRIPTION = re.compile(r"\b[A-Z]\w+(?:Forward|Backward)\b")
 def reworded(error: AsmdnnError, function: str, parameters: Container[str], has_out: bool) -> None:
     """Let the error of a function say what its caller calls each tensor."""
     own = {"dst": "dy" if function.endswith("_gradient") else "out" if has_out else "the result"}
-    own |= USUAL | OF_FUNCTIONS.get(function, {})
+    own |= {**USUAL, **OF_FUNCTIONS.get(function, {})}
 
     def said(found: re.Match[str]) -> str:
         whole, (word, number) = found[0], found.groups()

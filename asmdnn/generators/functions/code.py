@@ -1,7 +1,6 @@
 """A Program as instructions, of several vectors in turn: one pass over its steps, on registers that values.py finds."""
 
 from collections.abc import Collection, Container, Mapping, Sequence
-from struct import pack
 from typing import Final
 
 from asmdnn.generators.functions.program import IN_MEMORY, Program, Step
@@ -121,7 +120,7 @@ class ProgramCode:
             self.select(step)
         elif op == "table":
             index = self.values.in_register(args[0])
-            entries = pack(f"<{len(args) - 1}I", *[self.steps[a].immediate for a in args[1:]])
+            entries = [self.steps[a].immediate for a in args[1:]]
             self.v.look_up(self.values.result(args[:1]), index, entries)
         elif op in BINARY:
             a, b = args
