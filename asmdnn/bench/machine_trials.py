@@ -51,6 +51,7 @@ _FAR_ROWS: Final = (
     "g320mb1ic320ih80oc320oh80kh3ph1"
 )
 _STRIDES: Final = "--conv --dir=FWD_I mb16ic256ih56oc128oh28kh1sh2 mb16ic512ih28oc256oh14kh1sh2"
+_WINDOWS: Final = "--conv --dir=FWD_I --stag=axb,any mb8ic128ih56oc128oh28kh3sh2ph1 mb1ic320ih112oc72oh56kh2sh2"
 _LARGE_TILES: Final = "--conv --dir=FWD_I --stag=axb --dtag=axb mb8ic16ih112oc96oh112kh1 mb16ic24ih56oc144oh56kh1"
 _LARGE_PARTS: Final = (
     "--deconv --dir=FWD_I mb1ic64ih184iw320oc64oh368ow640kh2kw2sh2sw2ph0pw0 mb2ic64ih160oc64oh320kh2sh2"
@@ -122,6 +123,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "convolution.rows_ahead_l2": _trial(_FAR_ROWS),
         "convolution.strided_ahead_bytes": _trial(_STRIDES),
         "convolution.held_strided_bytes": _trial(_STRIDES),
+        "convolution.windows_ahead_bytes": _trial(_WINDOWS),
         "convolution.streaming_tile_bytes": _trial(_LARGE_TILES),
         "convolution.part_turns": _trial(_LARGE_PARTS),
         "convolution.rows_of_whole": _trial(_GROUPS_OF_16),

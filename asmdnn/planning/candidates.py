@@ -40,6 +40,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "convolution.dst_ahead_l2": (0.5, 1e9),
         "convolution.rows_ahead_l2": (2.0, 13.0, 1e9),
         "convolution.strided_ahead_bytes": (MB, 8 * MB, 1 << 40),
+        "convolution.windows_ahead_bytes": (4 * MB, 1 << 40),
         "convolution.held_strided_bytes": (16 * MB, 1 << 40),
         "convolution.streaming_tile_bytes": (16 * MB, 1 << 60),
         "convolution.part_turns": (1, 16, 32, 64),

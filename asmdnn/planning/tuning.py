@@ -73,6 +73,7 @@ class ConvolutionTuning:
     held_ahead_bytes: int = 2 << 20  # and one of these where weights leave room in L2: 1.1x in the mean
     strided_ahead_bytes: int = 1 << 40  # and of a 1x1 one with strides a row ahead,
     held_strided_bytes: int = 16 << 20  # where weights leave room in L2: 16 images, 256 to 128 at 56x56: 1.13x
+    windows_ahead_bytes: int = 1 << 40  # a larger src of windows with strides is, in blocks a row, else in each pixel
     far_pixels_l2: float = 1e9  # src of so many L2s, channels last, is prefetched by 1x1 ones: not timed on a Zen 3,
     pixel_ahead_bytes: int = 128  # so far ahead in each pixel
     rows_ahead_l2: float = 1e9  # src and dst of rows are, of so many L2s of each thread, channels last; nor is this,

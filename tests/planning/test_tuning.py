@@ -72,6 +72,12 @@ LAST_ROWS = dnn.ConvolutionForward(
 STRIDED = dnn.ConvolutionForward(
     desc((1, 64, 9, 9), "any"), desc((16, 64, 1, 1), "any"), dst=desc((1, 16, 5, 5), "any"), strides=(2, 2)
 )
+WINDOWS, WINDOWS_LAST = (
+    dnn.ConvolutionForward(
+        desc((1, 64, 9, 9), tag), desc((16, 64, 3, 3), "any"), dst=desc((1, 16, 4, 4), tag), strides=(2, 2)
+    )
+    for tag in ("any", "acdb")
+)
 SHORT_ROWS = dnn.PoolingForward(
     "max", desc((1, 256, 4, 4), "abcd"), desc((1, 256, 4, 4), "abcd"), kernel=(3, 3), padding_l=(1, 1), padding_r=(1, 1)
 )
@@ -116,6 +122,8 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"rows_ahead_l2": 0.001}, LAST_ROWS),
     ("convolution", {"strided_ahead_bytes": 1}, STRIDED),
     ("convolution", {"held_strided_bytes": 1}, STRIDED),
+    ("convolution", {"windows_ahead_bytes": 1}, WINDOWS),
+    ("convolution", {"windows_ahead_bytes": 1}, WINDOWS_LAST),
     ("moves", {"record_bytes": 4096}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"page_bytes": 1024}, dnn.Reorder(desc((512, 512)), desc((512, 512), "ba"))),
     ("moves", {"conflict_bytes": 4096}, dnn.Reorder(desc((512, 196)), desc((512, 196), "ba"))),
@@ -268,6 +276,23 @@ def test_groups_that_fill_a_vector(size: int, stride: int, algorithm: Any, tag: 
         pd = dnn.primitive_desc(request, engine=engine)
         pd.plan.check()
         assert pd.implementation == f"{wanted}:avx512_core"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "width", "name"),
+    [(1, 1, 28, "direct"), (2, 2, 28, "direct"), (1, 2, 28, "direct"), (2, 1, 28, "grouped"), (1, 1, 14, "grouped")],
+)
+@pytest.mark.parametrize("tag", ["any", "acdb"])
+def test_groups_whose_positions_share_no_pixel(kernel: int, stride: int, width: int, name: str, tag: str) -> None:
+    """Rows gain by what positions of a kernel row have in common; short rows start sooner, however."""
+    size = (width - 1) * stride + kernel
+    request = dnn.ConvolutionForward(
+        desc((1, 64, size, size), tag), desc((4, 16, 16, kernel, kernel), "any"), desc((1, 64, width, width), tag),
+        None, (stride, stride),
+    )  # fmt: skip
+    pd = dnn.primitive_desc(request, engine=dnn.Engine(isa="avx512_core", threads=1, machine="zen5"))
+    pd.plan.check()
+    assert pd.implementation == f"{name}:avx512_core"
 
 
 def test_what_classes_choose_otherwise() -> None:

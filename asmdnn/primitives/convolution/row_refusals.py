@@ -46,13 +46,17 @@ def check_bytes(desc: ConvolutionDesc, group: int, dots: bool, isa: str) -> None
 
 
 def check_whole(desc: ConvolutionForward, engine: Engine) -> None:
-    """Raises Refused where tiles of a single group, whose channels fill a vector, are faster than rows: with strides,
-    and in rows of fewer pixels than hide a multiply's latency, unless Winograd's algorithm may be chosen for those."""
+    """Raises Refused where tiles of a single group, whose channels fill a vector, are faster than rows: where no two
+    positions of a kernel row read a pixel; with strides, and in rows of fewer pixels than hide a multiply's latency,
+    unless Winograd's algorithm may be chosen for those, on some CPUs."""
     lanes, is_blocked = lanes_of(engine.isa), desc.src.is_any or desc.src.inner_blocks
-    is_short = desc.dst.dims[-1] < FEW_PIXELS and desc.algorithm == Algorithm.convolution_direct
-    if engine.tuning.convolution.rows_of_whole or types_of(desc) != F32 or not is_blocked:
+    if types_of(desc) != F32 or not channels_of_group(desc, "src") == channels_of_group(desc, "dst") == lanes:
         return
-    if channels_of_group(desc, "src") == channels_of_group(desc, "dst") == lanes and (desc.strides[-1] > 1 or is_short):
+    width, stride = desc.dst.dims[-1], desc.strides[-1]
+    shares_nothing = desc.kernel[-1] <= stride and width >= 2 * FEW_PIXELS
+    is_short = width < FEW_PIXELS and desc.algorithm == Algorithm.convolution_direct
+    on_some = is_blocked and (stride > 1 or is_short) and not engine.tuning.convolution.rows_of_whole
+    if shares_nothing or on_some:
         raise Refused(f"groups of {lanes} channels fill a vector, and tiles of one at a time are faster")
 
 

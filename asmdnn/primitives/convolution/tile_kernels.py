@@ -180,9 +180,11 @@ class TileKernels:
         """
         g, tuning = self.g, self.engine.tuning.convolution
         src_bytes, weights_bytes = g.mb * g.src.image_bytes, g.types.weights_bytes * g.ic * g.oc_stored
+        sampled = all(axis.is_sampled for axis in g.axes)
+        skips = not sampled and any(axis.s > 1 for axis in g.axes) and src_bytes > tuning.windows_ahead_bytes
         if g.src.block > self.lanes and g.src.pixel_bytes > tuning.pixel_ahead_bytes:
             is_far = src_bytes >= tuning.far_pixels_l2 * self.engine.l2_bytes
-            return tuning.pixel_ahead_bytes if is_far and all(axis.is_sampled for axis in g.axes) else 0
+            return tuning.pixel_ahead_bytes if skips or (sampled and is_far) else 0
         few = g.src.block == self.lanes < self.steps
         if not few or g.src.pixel_bytes != g.src.element_bytes * g.src.block:
             return 0
@@ -191,6 +193,6 @@ class TileKernels:
             least = min(tuning.src_ahead_bytes, tuning.held_ahead_bytes) if is_held else tuning.src_ahead_bytes
             return len(pattern.src_pixel_bytes) * g.src.pixel_bytes if src_bytes > least else 0
         least = min(tuning.strided_ahead_bytes, tuning.held_strided_bytes) if is_held else tuning.strided_ahead_bytes
-        if len(g.axes) < 2 or not all(axis.is_sampled for axis in g.axes) or src_bytes <= least:
+        if len(g.axes) < 2 or not (skips or (sampled and src_bytes > least)):
             return 0
         return g.axes[-2].s * g.src.axis_bytes[-2]
