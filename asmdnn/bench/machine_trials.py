@@ -90,6 +90,9 @@ _GRADIENTS: Final = (
     "--tag=axb mb2ic256ih56 mb2ic144ih56"
 )
 _ENLARGED: Final = "--resampling --tag=axb --alg=nearest,linear mb1ic256ih80oh160 mb2ic64ih112oh224"
+_FEW_WINDOWS: Final = (
+    "--pool --dir=FWD_I mb1ic256ih8oh4kh2sh2 mb1ic256ih7oh4kh3sh2ph1 mb1ic256ih13oh7kh3sh2ph1 mb1ic256ih14oh14kh3ph1"
+)
 _WHOLE_PLANES: Final = "--pool --dir=FWD_I --tag=abx --alg=avg_np mb1ic2048ih7oh1kh7ph0 mb1ic1280ih4oh1kh4ph0"
 _SHORT_WINDOWS: Final = (
     "--pool --alg=max --dir=FWD_I mb1ic128ih56oh28kh2sh2ph0 mb1ic64ih20oh20kh5ph2 mb1ic288ih35oh35kh3ph1 "
@@ -165,5 +168,8 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "resampling.wide_row": _trial(_HALF_ROWS),
         "pooling.wide_row": _trial(_SHORT_WINDOWS),
         "pooling.narrow_plane": _trial(_WHOLE_PLANES),
+        "pooling.strided_results": _trial(_FEW_WINDOWS),
+        "pooling.padded_strided_results": _trial(_FEW_WINDOWS),
+        "pooling.padded_results": _trial(_FEW_WINDOWS),
     }
 )

@@ -91,6 +91,9 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "resampling.wide_row": (1, 1 << 62),
         "pooling.wide_row": (1, 9, 1 << 62),
         "pooling.narrow_plane": (1, 100),
+        "pooling.strided_results": (1, 4),
+        "pooling.padded_strided_results": (1, 4, 8),
+        "pooling.padded_results": (1, 14),
     }
 )
 

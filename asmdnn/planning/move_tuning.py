@@ -200,6 +200,9 @@ class PoolingTuning:
     fewest_elements: int = 128  # so many at a time: whole lines, and their neighbours that a CPU fetches with them
     short_rows_share: int = 2  # of L2: so small src and dst are reordered if rows fill half of a vector at most,
     short_rows_channels: int = 64  # and there are so many channels: 64x7x7 1.13x faster, 32x8x8 0.86x
+    strided_results: int = 4  # of a row whose windows have stride 2, so few are short,
+    padded_strided_results: int = 4  # and of one that reaches beyond edges,
+    padded_results: int = 1  # and with stride 1
     # Channels of short rows that a thread makes dense at a time, and what their copies are at most.  On Zen 4 256 are
     # 0.85 to 1.06x as fast, 64 0.9 to 1.15x.  A larger part of L3 is no faster so: 16x1280x8x8 0.7 to 1.07x.
     near_channels: int = 128

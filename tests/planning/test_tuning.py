@@ -78,6 +78,16 @@ WINDOWS, WINDOWS_LAST = (
     )
     for tag in ("any", "acdb")
 )
+
+
+def pooling(size: int, results: int, kernel: int, stride: int, padding: int) -> dnn.PoolingForward:
+    src, dst = (desc((1, 256, n, n), "abcd") for n in (size, results))
+    ends = (padding,) * 2
+    return dnn.PoolingForward(
+        "max", src, dst, kernel=(kernel,) * 2, strides=(stride,) * 2, padding_l=ends, padding_r=ends
+    )  # fmt: skip
+
+
 SHORT_ROWS = dnn.PoolingForward(
     "max", desc((1, 256, 4, 4), "abcd"), desc((1, 256, 4, 4), "abcd"), kernel=(3, 3), padding_l=(1, 1), padding_r=(1, 1)
 )
@@ -135,6 +145,9 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("moves", {"least_across": 2}, dnn.Reorder(desc((64, 64, 8)), desc((64, 64, 8), "bac"))),
     ("moves", {"row_units": 9.0}, dnn.Shuffle(desc((4, 90), "ab"), desc((4, 90), "ab"), 1, 9)),
     ("pooling", {"near_channels": 64}, SHORT_ROWS),
+    ("pooling", {"padded_results": 10}, pooling(10, 10, 3, 1, 1)),
+    ("pooling", {"padded_strided_results": 5}, pooling(9, 5, 3, 2, 1)),
+    ("pooling", {"strided_results": 5}, pooling(10, 5, 2, 2, 0)),
     ("pooling", {"near_bytes": 8192}, SHORT_ROWS),
     ("pooling", {"near_l3_share": 1 << 20}, SHORT_ROWS),
     ("elementwise", {"interleaved": 4}, EXP),

@@ -172,7 +172,7 @@ def test_mistakes_in_ops() -> None:
     y = np.ones((1, 2, 3, 3), np.float32)
     with pytest.raises(dnn.InvalidArguments, match="indices must be int64 or int32 with the dims of dy, not int16"):
         dnn.ops.max_pool_gradient(y, np.zeros(y.shape, np.int16), (1, 2, 6, 6), 2)
-    with pytest.raises(dnn.InvalidArguments, match="dst's height is 3"):
+    with pytest.raises(dnn.InvalidArguments, match="dy's height is 3"):
         dnn.ops.avg_pool_gradient(y, (1, 2, 9, 6), 2)
     with pytest.raises(dnn.InvalidArguments, match="3 to 5 are needed"):
         dnn.ops.avg_pool_gradient(y[0, 0], (1, 2, 9, 6), 2)
