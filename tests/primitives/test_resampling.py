@@ -62,6 +62,23 @@ def test_rows_that_are_made_of_more_than_a_vector_are_reordered(isa: str) -> Non
     assert dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)).implementation == f"reorder+channels:{isa}"
 
 
+@pytest.mark.parametrize("dtype", [dnn.f32, dnn.bf16, dnn.u8], ids=str)
+@pytest.mark.parametrize(
+    ("dims", "sizes"),
+    [((2, 19, 9, 40), (3, 10)), ((1, 3, 8, 90), (4, 30)), ((2, 5, 60), (12,)), ((1, 2, 4, 6, 40), (2, 3, 8))],
+)
+def test_elements_at_one_distance_are_copied(isa: str, dims: Any, sizes: Any, dtype: dnn.DataType) -> None:
+    """No others are read, and of types beyond f32 none is converted."""
+    x = np.random.default_rng(3).integers(0, 100, dims).astype(dtype.numpy)
+    src, dst = (dnn.MemoryDesc(n, dtype, tagged(TAGS[0], len(sizes))) for n in (dims, (*dims[:2], *sizes)))
+    pd = proved_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa, threads=2))
+    assert pd.implementation == f"strided:{isa}"
+    found = dnn.Memory(dst)
+    dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
+    factors = (size // made for size, made in zip(dims[2:], sizes, strict=True))
+    assert np.array_equal(found.numpy(), x[(..., *(slice(n // 2, None, n) for n in factors))])
+
+
 @pytest.mark.parametrize("dims", [(1, 300, 3, 5), (3, 2, 200, 9), (2, 2, 1, 100)])
 def test_records_of_several_planes_and_of_parts_of_one(isa: str, dims: Any) -> None:
     for alg in ("nearest", "linear"):

@@ -1,4 +1,5 @@
-"""The plans of a resampling: of words, of dense channels, of dense rows, or of copies with dense channels."""
+"""The plans of a resampling: of words, of dense channels, of dense rows, a view by strides, or of copies with dense
+channels."""
 
 from math import prod
 
@@ -22,7 +23,7 @@ from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.around_kernels import AroundKernels, Surrounded
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
-from asmdnn.primitives.reorder.copies import WORD
+from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder
 from asmdnn.primitives.resampling.channels import DenseChannels
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
@@ -100,6 +101,27 @@ def rows(request: ResampleRequest) -> Plan:
     if 0 in dst.dims:
         raise Refused("there are no elements")
     return resampled_by_rows(request, src, dst)
+
+
+def strided(request: ResampleRequest) -> Plan:
+    """A copy of the elements of src that lie at one distance along each axis: all others are never read."""
+    src, dst = request.tensors["src"], request.tensors["dst"]
+    if request.chain or src.dtype != dst.dtype:
+        raise Refused("it copies elements of one type, without post-ops")
+    steps = [request.desc.taps(axis).steps() for axis in range(src.ndims - 2)]
+    if None in steps or any(dim > 1 for dim, _ in src.inner_blocks):
+        raise Refused("results are not elements of src at one distance along each axis")
+    places = [(0, 1), (0, 1), *(step for step in steps if step)]
+    picked = MemoryDesc(
+        dst.dims,
+        src.dtype,
+        strides=[stride * step for stride, (_, step) in zip(src.strides, places, strict=True)],
+        inner_blocks=src.inner_blocks,
+        offset0=src.offset0 + sum(stride * first for stride, (first, _) in zip(src.strides, places, strict=True)),
+    )
+    assembly = Assembly(request.engine.tuning, request.isa)
+    add_reorder(assembly, Reordering("src", picked, "dst", dst))
+    return assembly.plan(f"strided:{request.isa}", {"src": src, "dst": dst}, ("dst",))
 
 
 def copied_channels(request: ResampleRequest) -> Plan:
@@ -187,7 +209,7 @@ def resampled(way: str, request: ResampleRequest, src: MemoryDesc, dst: MemoryDe
 
 plans = implementations_of(
     request_of,
-    {"words": words, "channels": channels, "rows": rows, f"{WORD}+channels": copied_channels},
+    {"words": words, "channels": channels, "rows": rows, "strided": strided, f"{WORD}+channels": copied_channels},
     f32_level,
     finish=lambda request, made: request.around.finished(made),
 )

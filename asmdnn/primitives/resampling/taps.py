@@ -41,6 +41,14 @@ class ResampleTaps:
         """Taps of a result."""
         return int(self.indices.shape[1])
 
+    def steps(self) -> tuple[int, int] | None:
+        """(the first one, their distance) where each result is one element, at one distance, 0 if there is one result;
+        else None."""
+        if self.each != 1 or (self.weights != 1).any() or not len(self):
+            return None
+        first, *others = np.diff(self.indices[:, 0], prepend=0).tolist()
+        return (first, max(others, default=0)) if len({*others}) <= 1 else None
+
     @property
     def patterns(self) -> Counts:
         """For each result a number: that of how its taps lie to one another."""
