@@ -2,13 +2,12 @@
 
 Registers of the caller may be saved: PUSH, and a store by rsp of one that must be kept, are no reads of it, and to load
 it back gives what it was.  A call leaves what the ABI says.  Functions of one's own save all that they have around a
-call, also vectors and masks; of these the slots are not followed, as they are memory.
+call, also vectors and masks; what is then in the slots, nobody looks at.  stack_reads.py is about bytes of the stack.
 """
 
 from collections.abc import Set
 from typing import Final
 
-from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.facts import NO_REGISTER, RSP
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
 from asmdnn.proof.machine import CALLER_SAVED, RAX, Interpreter
@@ -29,7 +28,7 @@ def check(kernel: Kernel, restoring: Set[int]) -> None:
 
     restoring: offsets of the instructions that load what a register held at the call.  The control flow must be proved.
     """
-    blocks = blocks_of(kernel)
+    blocks = kernel.blocks
     uses = {start: [_use(kernel, step, restoring) for step in block] for start, block in blocks.items()}
     before = {0: _at_call(kernel)}
     waiting = [0]

@@ -1,6 +1,7 @@
 """A kernel under proof: its bytes decoded, its listing, and the contract that it has to keep."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 from asmdnn.generators.contract import Footprint
@@ -94,6 +95,26 @@ class Kernel:
         object.__setattr__(self, "code_bytes", end)
         object.__setattr__(self, "pool_start", end + -end % POOL_ALIGNMENT_BYTES)
         object.__setattr__(self, "steps", dict(self._decode(end)))
+
+    @cached_property
+    def blocks(self) -> "dict[int, list[PlacedInstruction]]":
+        """Instructions that run one after the other, by the offset of the first.  The control flow must be proved."""
+        starts, waiting = {0}, [0]
+        while waiting:  # where jumps go to, and what stands after one
+            here = waiting.pop()
+            while self.steps[here].fact.flow in ("next", "indirect call"):
+                here = self.steps[here].end
+            new = [target for target in followers(self.steps[here]) if target not in starts]
+            starts.update(new)
+            waiting += new
+        blocks = {}
+        for start in starts:
+            block, here = [self.steps[start]], self.steps[start].end
+            while block[-1].fact.flow in ("next", "indirect call") and here not in starts:
+                block.append(self.steps[here])
+                here = block[-1].end
+            blocks[start] = block
+        return blocks
 
     def _decode(self, end: int) -> "list[tuple[int, PlacedInstruction]]":
         """One instruction after the other, from the first byte on."""

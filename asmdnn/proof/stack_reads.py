@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 
 from asmdnn.proof.assignment import RULE
-from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
 from asmdnn.proof.machine import CALLER_SAVED, is_word
 from asmdnn.proof.stack_bytes import StackBytes, StackUse
@@ -20,7 +19,7 @@ Equal = tuple[int, int] | None  # a register, and the number that a comparison h
 
 def check(kernel: Kernel, uses: Mapping[int, StackUse]) -> None:
     """Raise BrokenRule at a read of what some path has not written.  uses: by the offset of the instruction."""
-    blocks = blocks_of(kernel)
+    blocks = kernel.blocks
     of_stack = {
         start: [(step, uses[step.offset]) for step in block if step.offset in uses] for start, block in blocks.items()
     }

@@ -13,7 +13,6 @@ from typing import Final
 from asmdnn.generators.contract import KernelWords, TapList
 from asmdnn.proof import saved_registers, tap_lists
 from asmdnn.proof.chosen import chosen_elements
-from asmdnn.proof.dataflow import blocks_of
 from asmdnn.proof.facts import NO_REGISTER, RSP, Access, Fact
 from asmdnn.proof.flags import decide, tested_value
 from asmdnn.proof.kernel import Kernel, PlacedInstruction, followers
@@ -99,7 +98,7 @@ class Walker(Interpreter):
     def __init__(self, kernel: Kernel, taps: TapList | None, words: KernelWords | None = None) -> None:
         super().__init__(kernel)
         self.taps, self.words = taps, words
-        self._blocks = blocks_of(kernel)
+        self._blocks = kernel.blocks
         masks = {a.mask[1] for step in kernel.steps.values() for a in step.fact.accesses if a.mask}
         self._active = {
             start: [step for step in block if not step.fact.inert or masks & {*step.fact.vectors_written}]
