@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
-from asmdnn.errors import InvalidArguments, did_you_mean
+from asmdnn.errors import InvalidArguments, did_you_mean, reason_of
 
 LARGEST_FILE_BYTES = 16 << 20
 
@@ -44,6 +44,8 @@ def find(name: str, directory: Path, driver: str = "") -> Path:
             return path.resolve()
     sets = problem_sets()
     if name not in sets:
+        if name and (directory / name).is_dir():
+            raise InvalidArguments(f"--batch={name}: it is a directory: name a file in it, or a problem set")
         raise InvalidArguments(f"--batch={name}: no such file, and no problem set either: {did_you_mean(name, sets)}")
     return sets[name]
 
@@ -55,7 +57,8 @@ def lines(path: Path) -> Iterator[BatchLine]:
             data = file.read(LARGEST_FILE_BYTES + 1)
         text = data.decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArguments(f"--batch={path}: {error}") from None
+        why = reason_of(error) if isinstance(error, OSError) else "it is no text"
+        raise InvalidArguments(f"--batch={path} cannot be read: {why}") from None
     if len(data) > LARGEST_FILE_BYTES:
         raise InvalidArguments(f"--batch={path}: larger than {LARGEST_FILE_BYTES >> 20} MiB")
     pending, first = "", 0

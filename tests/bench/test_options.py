@@ -111,7 +111,7 @@ def test_a_case_prints_what_repeats_it() -> None:
         (("",), "problem ''"),
         (("--batch=no_such_net",), "no such file, and no problem set either"),
         (("--batch=",), "--batch=: no such file"),
-        (("--batch=..",), "--batch=..: no such file"),
+        (("--batch=..",), "--batch=..: it is a directory"),
     ],
 )
 def test_mistakes(words: tuple[str, ...], says: str) -> None:
@@ -142,7 +142,7 @@ def test_batch_file(tmp_path: Path) -> None:
         (b"--dir=FWD_I\n--zzyzx=1\n", "bad:2: --zzyzx=1: no such option"),
         (b'ic3ih8oc4kh3n"open\n', "bad:1: a quote is not closed"),
         (b"--dir=FWD_I \\\n", "bad:1: the last line ends in a backslash"),
-        (b"\xff\xfe\n", "bad: 'utf-8' codec can't decode"),
+        (b"\xff\xfe\n", "bad cannot be read: it is no text"),
         (b"--batch=bad\n", "bad:1: --batch=bad: the file includes itself"),
         (b"--batch=none\n", "bad:1: --batch=none: no such file"),
     ],
