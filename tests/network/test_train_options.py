@@ -236,6 +236,7 @@ def test_a_name_that_files_of_tensors_have_not(tmp_path: Path) -> None:
         (lambda: step_of(check_finite=1), "check_finite must be True or False, not 1"),
         (lambda: step_of(rounding="stochastic"), "rounding must be None, or 'stochastic' with precision='bf16', not"),
         (lambda: step_of(rounding="up", precision="bf16"), "rounding must be None, or 'stochastic' with"),
+        (lambda: step_of(rounding=np.zeros(2), precision="bf16"), "rounding must be None, or 'stochastic' with"),
         (lambda: step_of().averages, "keeps no averages"),
         (lambda: step_of().apply({"w": np.zeros(3)}), "apply takes gradients by scale, shift, w, head, not w"),
         (lambda: step_of().apply(3), "apply takes gradients by scale, shift, w, head, not 3"),

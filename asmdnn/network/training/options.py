@@ -43,7 +43,8 @@ def checked_options(
     """Those that need no graph.  Raises InvalidArguments."""
     if not isinstance(precision, str) or precision not in PRECISIONS:
         raise InvalidArguments(not_one_of("precision", precision, PRECISIONS))
-    if rounding is not None and (rounding != STOCHASTIC or precision == PRECISIONS[0]):
+    is_known = isinstance(rounding, str) and rounding == STOCHASTIC and precision != PRECISIONS[0]
+    if rounding is not None and not is_known:
         said = f"rounding must be None, or {STOCHASTIC!r} with precision='bf16', not {shown(rounding)}"
         raise InvalidArguments(f"{said} with {precision!r}")
     most = None if clip_norm is None else number("clip_norm", clip_norm)
