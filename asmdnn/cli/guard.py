@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from asmdnn.errors import AsmdnnError
 
@@ -37,6 +38,15 @@ def guarded(command: str, run: Callable[[], int]) -> int:
         return refused(command, f"{what} cannot be used ({error.strerror}): name another place, or make room")
     finally:
         drop_unwritten()
+
+
+def show_warning(usual: Callable[..., None], message: Warning | str, category: type[Warning], *more: Any) -> None:
+    """One line of what asmdnn warns of, without a place in its code; the rest as Python does."""
+    if issubclass(category, RuntimeWarning):
+        with suppress(OSError):
+            print(f"asmdnn: {' '.join(str(message).split())}", file=sys.stderr)
+    else:
+        usual(message, category, *more)
 
 
 def refused(command: str, why: str) -> int:

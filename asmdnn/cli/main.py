@@ -6,10 +6,12 @@ or output that cannot be written; 130 interrupted.
 
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from asmdnn import __version__
-from asmdnn.cli.guard import USAGE_ERROR, guarded
+from asmdnn.cli.guard import USAGE_ERROR, guarded, show_warning
 from asmdnn.errors import InvalidArguments, did_you_mean
 
 # A subcommand's module is imported when it is chosen: `asmdnn --help` does not wait for numpy.
@@ -44,6 +46,8 @@ def usage() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `arguments` (default: the process's own) and return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:  # the process is this command, and no program that a test or a notebook is
+        warnings.showwarning = partial(show_warning, warnings.showwarning)
     return guarded("asmdnn", lambda: _dispatch(words))
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from asmdnn import environment
+from asmdnn.errors import reason_of
 from asmdnn.files import replace_file, temporary_directory
 from asmdnn.forking import importing
 from asmdnn.jit.executable import ExecutableMemory
@@ -108,8 +109,8 @@ def _write(session: _Session, names: frozenset[str], addresses: Sequence[int]) -
         except OSError as error:
             session.writers[word] = _ignore
             warnings.warn(
-                f"{environment.JIT_PROFILE}={word}: its file cannot be written ({error}), so kernels have no names "
-                "there: set JITDUMPDIR to a directory that you can write to, or leave the word out.",
+                f"{environment.JIT_PROFILE}={word}: its file cannot be written ({reason_of(error)}), so kernels have "
+                "no names there: set JITDUMPDIR to a directory that you can write to, or leave the word out.",
                 RuntimeWarning,
                 stacklevel=5,
             )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from asmdnn import environment
+from asmdnn.errors import reason_of
 from asmdnn.files import opened, replace_file, temporary_directory
 from asmdnn.jit.image_file import Image, map_image
 from asmdnn.jit.kernel_file import pack, unpack
@@ -106,7 +107,7 @@ class DiskStore:
             except FileNotFoundError:  # the cache was cleared while this was written: there is no harm in a miss
                 pass
             except OSError as error:
-                self._warn(f"cannot be written ({error})")
+                self._warn(f"cannot be written ({reason_of(error)})")
 
     def prune(self, limit_bytes: int) -> tuple[int, int]:
         """Remove what was not used for longest, until the rest has at most so many bytes; and temporary files that
@@ -175,7 +176,7 @@ class DiskStore:
             reason = reason or distrust(os.fstat(directory.fd)) or self._distrust_way()
         except OSError as error:
             if create or not isinstance(error, FileNotFoundError):
-                self._warn(f"cannot be used ({error})")
+                self._warn(f"cannot be used ({reason_of(error)})")
             return None
         if reason:
             self._warn(f"is not used, because it {reason}")

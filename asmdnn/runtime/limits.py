@@ -40,7 +40,7 @@ def _limits_in(text: str) -> Mapping[str, int]:
                 raise InvalidArguments(
                     f"there is no limit {name[:40]!r}: use {', '.join(LIMITED)}, as in plans:16M{near}"
                 )
-            found[name.lower()] = parse_size(f"{environment.MEMORY_LIMITS}, {name}", size)
+            found[name.lower()] = parse_size(name, size)
         except InvalidArguments as error:
             message = f"{environment.MEMORY_LIMITS}={text}: {error}; it is ignored."
             warnings.warn(message, RuntimeWarning, stacklevel=6)

@@ -44,6 +44,27 @@ def test_streams(line: str, status: int, says: str, tmp_path: Path) -> None:
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("variable", "says"),
+    [
+        ("ASMDNN_NOPE=1", "asmdnn: ASMDNN_NOPE is no variable of asmdnn and is ignored: there are"),
+        ("ASMDNN_CACHE=perhaps", "asmdnn: ASMDNN_CACHE=perhaps is neither yes nor no"),
+        (
+            "ASMDNN_CACHE_DIR=/proc/x",
+            "asmdnn: The kernel cache /proc/x cannot be used (No such file or directory)",
+        ),
+        ("ASMDNN_MEMORY_LIMITS=plans:x", "asmdnn: ASMDNN_MEMORY_LIMITS=plans:x: plans=x is not a size"),
+    ],
+)
+def test_warnings_of_commands(variable: str, says: str, tmp_path: Path) -> None:
+    """A line each, without places in the code and numbers of the system."""
+    done = shell(f"{variable} $A bench --matmul --mode=C 2x3:3x4 > /dev/null", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(says)
+    assert done.stderr.count("\n") == 1
+    assert "Errno" not in done.stderr
+
+
 def test_the_demo_in_a_tree_that_cannot_be_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "file").touch()  # root ignores permissions, but cannot make a directory below a file either
