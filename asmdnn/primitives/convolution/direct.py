@@ -19,20 +19,19 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc, channels_of_group
+from asmdnn.primitives.convolution.ends import ends_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.joining import joined, turns_of
 from asmdnn.primitives.convolution.level import Fit, fastest
 from asmdnn.primitives.convolution.multiplied import level_of, types_for, types_of
-from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
-from asmdnn.primitives.convolution.schedule import TileEnds, schedule_tiles
-from asmdnn.primitives.convolution.starts import starts_of, zero_points_of
+from asmdnn.primitives.convolution.schedule import schedule_tiles
+from asmdnn.primitives.convolution.starts import Starts, starts_of, zero_points_of
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution.tile_refusals import check_cut_steps, check_groups, check_steps, check_tensors
 from asmdnn.primitives.convolution.tiling import choose_tiling
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
-from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import replace
 from asmdnn.types import DataType, s32
 
@@ -83,31 +82,24 @@ def planned_parts(
     if 0 in desc.dst.dims:
         return nothing(resolve_activations(desc, lanes_of(engine.isa)), attr, engine)
     fit = fastest(desc, engine, lambda desc, engine: fit_of(desc, engine, parts, types))
-    resolved, weights, engine, width = fit.desc, fit.weights, fit.engine, fit.width
+    resolved, engine, width = fit.desc, fit.engine, fit.width
     name, lanes = f"{NAME}:{engine.isa}", lanes_of(engine.isa)
     bias, sums = channels_of_dst(resolved), types.sums
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), bias, sums, sums == s32)
-    starts = starts_of(fit.parts[0][0], width, attr, engine)
-    if starts and has_sums:
-        summed = starts.with_sums(weights, desc.has_groups)
-        starts = summed if desc.weights.is_any or desc.weights == summed.packed else starts
-    if isinstance(desc.weights, SummedDesc):
-        weights = desc.weights
-    elif starts and starts.packed:
-        weights = starts.packed
-    others = chain.operands(resolved.dst, RESULTS)
-    group = channels_of_group(resolved, "dst")
-    read = {operand: readable(tensor, resolved.dst, group, width, lanes) for operand, tensor in others.items()}
-    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read), **zero_points_of(attr)}
+    starts, weights = starts_of_weights(fit, desc, attr, has_sums)
+    ends = ends_of(
+        chain, resolved.dst, ARGUMENTS, lanes, channels_of_group(resolved, "dst"), width=width, starts=starts
+    )
+    tensors = {**resolved.tensors(), "weights": weights, **ends.arguments, **zero_points_of(attr)}
     plans = []
     for g, tiling in fit.parts:
         g = replace(g, weights_image_bytes=weights.size_bytes * weights_of_images)
-        operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes, g.axes[-1].all_pixels.step)
-        plans.append(schedule_tiles(name, tensors, TileEnds(chain, operands, starts), g, tiling, engine))
+        of_part = ends.every(g.axes[-1].all_pixels.step, resolved.dst, ARGUMENTS, lanes)
+        plans.append(schedule_tiles(name, tensors, of_part, g, tiling, engine))
     plan = joined(plans, turns_of(resolved.dst, engine.tuning.convolution))
     if starts:
         plan = starts.in_front_of(plan, weights.dtype.size_bytes * weights.strides[0], engine.tuning)
-    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+    return ends.around(plan, engine)
 
 
 def fit_of(desc: Desc, engine: Engine, parts: Parts[Desc], types: Types) -> Fit[Desc]:
@@ -129,6 +121,17 @@ def fit_of(desc: Desc, engine: Engine, parts: Parts[Desc], types: Types) -> Fit[
     if not (isinstance(desc.weights, SummedDesc) and desc.weights.storage == weights):
         check_weights(desc, weights)
     return Fit(resolved, weights, engine, tuple(zip(geometries, tilings, strict=True)))
+
+
+def starts_of_weights(fit: Fit[Desc], desc: Desc, attr: Attr, has_sums: bool) -> tuple[Starts | None, MemoryDesc]:
+    """What sums start from, if src is shifted, and the weights, which may have sums of theirs after them."""
+    starts, weights = starts_of(fit.parts[0][0], fit.width, attr, fit.engine), fit.weights
+    if starts and has_sums:
+        summed = starts.with_sums(weights, desc.has_groups)
+        starts = summed if desc.weights.is_any or desc.weights == summed.packed else starts
+    if isinstance(desc.weights, SummedDesc):
+        return starts, desc.weights
+    return starts, starts.packed if starts and starts.packed else weights
 
 
 def nothing(desc: ConvolutionDesc, attr: Attr, engine: Engine) -> Plan:

@@ -6,7 +6,6 @@ from dataclasses import fields
 from asmdnn.generators.dot.conv_shape import blocks_of
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
-from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
@@ -22,20 +21,19 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward
+from asmdnn.primitives.convolution.ends import ends_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.grouped import make_geometry, reach_bytes
 from asmdnn.primitives.convolution.grouped_kernels import base_spec
 from asmdnn.primitives.convolution.grouped_schedule import RowKernels, schedule_rows
 from asmdnn.primitives.convolution.level import of_rows
 from asmdnn.primitives.convolution.multiplied import is_widened, level_of_rows, types_of
-from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.convolution.row_refusals import check_types, layout_of
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.types import f32
 
 NAME = "few_inputs"
@@ -64,13 +62,11 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     rows = rows_of(g, desc, engine)
     check_worth(g, rows.spec, engine)
     chain = chain_of(attr, desc.tensors(), direct.scaled_dims(desc), direct.channels_of_dst(desc))
-    others = chain.operands(desc.dst, RESULTS)
-    read = {operand: readable(tensor, desc.dst, g.oc, lanes, lanes) for operand, tensor in others.items()}
-    tensors = {**desc.tensors(), **chain.arguments(read)}
-    operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
-    phases, constants = schedule_rows(tensors, operands, [(g, rows)], chain, engine)
+    ends = ends_of(chain, desc.dst, ARGUMENTS, lanes, g.oc)
+    tensors = {**desc.tensors(), **ends.arguments}
+    phases, constants = schedule_rows(tensors, [(g, rows)], ends, engine)
     plan = Plan(f"{NAME}:{engine.isa}", flushing(phases), tensors, constants, {}, ("dst",))
-    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+    return ends.around(plan, engine)
 
 
 def check_single(types: Types, engine: Engine) -> None:

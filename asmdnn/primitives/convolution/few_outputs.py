@@ -27,7 +27,8 @@ from asmdnn.primitives.convolution.direct import (
     one_part,
     scaled_dims,
 )
-from asmdnn.primitives.convolution.few_outputs_schedule import TAP_VECTORS, cycles_of, scheduled
+from asmdnn.primitives.convolution.ends import TileEnds
+from asmdnn.primitives.convolution.few_outputs_schedule import TAP_VECTORS, cycles_of, places_of, scheduled
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout, image_layout
 from asmdnn.primitives.convolution.multiplied import types_of, types_of_rows
 from asmdnn.primitives.convolution.operands import broadcast_layout
@@ -38,7 +39,6 @@ from asmdnn.primitives.convolution.taps import NEAR_BYTES
 from asmdnn.primitives.convolution.tiles import Tiles, all_tiles
 from asmdnn.primitives.convolution.tiling import ImageModel, choose_tiling, strip_heights
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
 
@@ -104,13 +104,11 @@ def planned_as(
     check_near(g, lanes)
     tiles = choose_tiles(g, lanes, engine.tuning.convolution.strip_pixels)
     check_worth(expected_cycles(g, tiles, engine), direct_cycles(parts(factors, src, dst), of_direct))
-    others = chain.operands(desc.dst, RESULTS)
-    read = {operand: readable(tensor, desc.dst) for operand, tensor in others.items()}
-    tensors = {**desc.tensors(), **chain.arguments(read)}
-    plan = scheduled(
-        name=f"{NAME}:{engine.isa}", tensors=tensors, operands=read, g=g, tiles=tiles, chain=chain, engine=engine
-    )
-    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+    passed = chain.operands(desc.dst, RESULTS)
+    read = {operand: readable(tensor, desc.dst) for operand, tensor in passed.items()}
+    ends = TileEnds(chain, passed, read, places_of(read, desc.dst))
+    plan = scheduled(f"{NAME}:{engine.isa}", {**desc.tensors(), **ends.arguments}, ends, g, tiles, engine)
+    return ends.around(plan, engine)
 
 
 def weights_desc(weights: MemoryDesc, channels: int) -> MemoryDesc:

@@ -20,7 +20,7 @@ from asmdnn.planning.phase import Int64, flushing, records_of, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.rounds import in_loops
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.attributes.chain import Chain
+from asmdnn.primitives.convolution.ends import TileEnds
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.operands import TileOperand, broadcast_layout
 from asmdnn.primitives.convolution.taps import ConvTaps, TapOffsets
@@ -28,7 +28,6 @@ from asmdnn.primitives.convolution.tiles import Pattern, Tiles
 from asmdnn.primitives.convolution.tiling import STREAM_BYTES
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import replace
-from asmdnn.types import f32
 
 TAP_VECTORS = 4  # of channels, unrolled in a tap: of 12 sums, code of 1 KiB
 
@@ -36,27 +35,23 @@ TAP_VECTORS = 4  # of channels, unrolled in a tap: of 12 sums, code of 1 KiB
 def scheduled(
     name: str,
     tensors: Mapping[str, MemoryDesc],
-    operands: Mapping[str, MemoryDesc],
+    ends: TileEnds,
     g: ConvGeometry,
     tiles: Tiles,
-    chain: Chain,
     engine: Engine,
 ) -> Plan:
     """The plan for resolved tensors, those of the chain among them, which are readable."""
-    places = places_of(operands, tensors["dst"])
-    placed = {f"operand {i}": place for i, place in enumerate(places.values())}  # a bias may be one, too
-    post_ops = chain.on_registers({operand: place.operand for operand, place in places.items()})
-    whole = tensors["src"].padded_dims[1]
+    placed, whole = ends.places, tensors["src"].padded_dims[1]
     groups = [taps_of(g, pattern, whole, engine.isa) for pattern in tiles.patterns]
     offsets = TapOffsets(g, g.types.weights_bytes * g.oc, lanes_of(engine.isa))
     lists = [tap_list(offsets, taps) for taps in groups]
     starts = 8 * np.cumsum([0, *map(len, lists)])
-    bias = "bias" in tensors and not chain.adds_bias
     shapes = [spec_of(g, *of, engine.isa) for of in zip(tiles.patterns, groups, strict=True)]
-    kinds = {tensor.dtype for tensor in operands.values()}
-    ends: dict[str, Any] = {"bias": bias, "post_ops": post_ops, "dst_type": tensors["dst"].dtype}
-    ends["operand_types"] = () if kinds <= {f32} else tuple(tensor.dtype for tensor in operands.values())
-    specs = [replace(shape, src_type=tensors["src"].dtype, **ends) for shape in shapes]
+    more: dict[str, Any] = {
+        "bias": ends.starts_from_bias(tensors), "post_ops": ends.post_ops, "operand_types": ends.types,
+        "src_type": tensors["src"].dtype, "dst_type": tensors["dst"].dtype,
+    }  # fmt: skip
+    specs = [replace(shape, **more) for shape in shapes]
     kernels = {spec: number for number, spec in enumerate(dict.fromkeys(specs))}
     kernel = np.array([kernels[spec] for spec in specs])
     image = np.zeros(1, np.int64)
@@ -71,7 +66,7 @@ def scheduled(
     moves |= {operand: place.layout.image_bytes for operand, place in placed.items()}
     images = (g.mb, tuple(moves.get(argument, 0) for argument in (*ARGUMENTS, *placed)))
     has = {*tensors, "taps"}
-    arguments = views([argument if argument in has else "" for argument in (*ARGUMENTS, *places)])
+    arguments = views([argument if argument in has else "" for argument in (*ARGUMENTS, *ends.operands)])
     cost = np.array([cycles_of(g, pattern, engine) for pattern in tiles.patterns]).astype(np.int32)
     cycles = cost[tiles.pattern]
     phases = in_loops(tuple(kernels), arguments, records, cycles, [images], engine.tuning.phases)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
-from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import F32
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST, lanes_of
@@ -20,6 +19,7 @@ from asmdnn.primitives.convolution import reordered
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc, channels_of_group
 from asmdnn.primitives.convolution.direct import Parts, channels_of_dst, laid_out, nothing, scaled_dims
+from asmdnn.primitives.convolution.ends import ends_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.grouped_kernels import base_spec, position_steps, takes_dots
 from asmdnn.primitives.convolution.grouped_schedule import (
@@ -27,7 +27,6 @@ from asmdnn.primitives.convolution.grouped_schedule import (
     schedule_rows,
 )
 from asmdnn.primitives.convolution.multiplied import level_of_rows, types_of
-from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.row_refusals import (
     check_bytes,
@@ -40,7 +39,7 @@ from asmdnn.primitives.convolution.row_refusals import (
 )
 from asmdnn.primitives.convolution.starts import zero_points_of
 from asmdnn.primitives.core.engine import Engine, at_level
-from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder
 from asmdnn.records import replace
 from asmdnn.types import s32
 
@@ -96,13 +95,10 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
         raise Refused("pixels lie too far apart for a kernel that walks over rows")
     is_whole = types.sums == s32
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved), types.sums, is_whole)
-    others = chain.operands(resolved.dst, RESULTS)
-    width = lanes * max(1, vectors_together(resolved, lanes))
-    channels = resolved.dst.dims[1]
-    read = {operand: readable(tensor, resolved.dst, channels, width, lanes) for operand, tensor in others.items()}
-    operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
-    tensors = {**resolved.tensors(), **chain.arguments(read), **zero_points_of(attr)}
-    if len(geometries) > 1 and any(place.operand.row_bytes for place in operands.values()):
+    width, channels = lanes * max(1, vectors_together(resolved, lanes)), resolved.dst.dims[1]
+    ends = ends_of(chain, resolved.dst, ARGUMENTS, lanes, channels, width=width)
+    tensors = {**resolved.tensors(), **ends.arguments, **zero_points_of(attr)}
+    if len(geometries) > 1 and any(place.operand.row_bytes for place in ends.operands.values()):
         raise Refused("post-ops read pixels, which lie one after the other, and a part's do not")
     rows = [
         RowKernels(
@@ -113,9 +109,9 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
         )
         for g in geometries
     ]
-    phases, constants = schedule_rows(tensors, operands, list(zip(geometries, rows, strict=True)), chain, engine)
+    phases, constants = schedule_rows(tensors, list(zip(geometries, rows, strict=True)), ends, engine)
     plan = Plan(name, flushing(phases), tensors, constants, {}, ("dst",))
-    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+    return ends.around(plan, engine)
 
 
 def planned_multiplied(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:

@@ -12,7 +12,7 @@ from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.rounds import Loop, in_loops, without_barrier
-from asmdnn.primitives.attributes.chain import Chain
+from asmdnn.primitives.convolution.ends import TileEnds
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.row_pieces import ChunkRounds, RowChunk, planes_of, row_pieces
@@ -61,25 +61,21 @@ class RowKernels:
 
 def schedule_rows(
     tensors: Mapping[str, MemoryDesc],
-    operands: Mapping[str, TileOperand],
     parts: Sequence[tuple[ConvGeometry, RowKernels]],
-    chain: Chain,
+    ends: TileEnds,
     engine: Engine,
 ) -> tuple[list[Phase], Mapping[str, Int64]]:
     """The phases for resolved tensors, those of the chain among them, and constants that the kernels read; parts of dst
     take turns, row by row."""
-    tuning = engine.tuning
-    post_ops = chain.on_registers({operand: place.operand for operand, place in operands.items()})
-    placed = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
-    types = tuple(tensors[operand].dtype for operand in operands)
+    tuning, placed = engine.tuning, ends.places
     common: dict[str, Any] = {
-        "bias": "bias" in tensors and not chain.adds_bias,
-        "post_ops": post_ops,
-        "operand_types": () if {*types} <= {f32} else types,
+        "bias": ends.starts_from_bias(tensors),
+        "post_ops": ends.post_ops,
+        "operand_types": ends.types,
         "dst_type": tensors["dst"].dtype,
         # streaming where it goes in runs or lines, of elements that fill lanes
         "streaming": tensors["dst"].dtype.size_bytes == f32.size_bytes
-        and is_far(tensors["dst"], chain, tuning.convolution),
+        and is_far(tensors["dst"], ends.chain, tuning.convolution),
         "rows_ahead": rows_ahead(parts[0][0], tensors, engine),
     }
     ready = [(g, replace(of, spec=replace(of.spec, **common))) for g, of in parts]
@@ -90,7 +86,7 @@ def schedule_rows(
         records = [offsets_of(g, some, of, placed, specs) for (g, of), some in zip(ready, calls, strict=True)]
         made.append((np.concatenate(calls), np.concatenate(records), loops_of(parts[0][0], pieces[0], placed)))
     constants = specs.constants()
-    passed = [argument if argument in {*tensors, *constants} else "" for argument in (*ARGUMENTS, *operands)]
+    passed = [argument if argument in {*tensors, *constants} else "" for argument in (*ARGUMENTS, *ends.operands)]
     passed[BIAS] = passed[BIAS] if common["bias"] else ZERO_POINTS * (ZERO_POINTS in tensors)
     arguments = views(passed)
     phases: list[Phase] = []

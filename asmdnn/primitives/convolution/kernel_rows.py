@@ -10,7 +10,6 @@ pairs of 7x7x3; along rows 21 elements are 11 pairs, 77 in all.  Tiles, taps and
 from collections.abc import Iterator
 
 from asmdnn.generators.dot.conv_shape import ARGUMENTS
-from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.isa.dot import Types, half_products
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory.formats import format_of
@@ -31,17 +30,16 @@ from asmdnn.primitives.convolution.direct import (
     scaled_dims,
 )
 from asmdnn.primitives.convolution.element_axis import TOGETHER, ElementAxis
+from asmdnn.primitives.convolution.ends import ends_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.multiplied import level_of, types_for
-from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import BETWEEN_REORDERS, plans_between_reorders
-from asmdnn.primitives.convolution.schedule import TileEnds, schedule_tiles
+from asmdnn.primitives.convolution.schedule import schedule_tiles
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS
 from asmdnn.primitives.convolution.tile_refusals import check_tensors
 from asmdnn.primitives.convolution.tiling import choose_tiling
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.records import replace
 
 NAME = "kernel_rows"
@@ -96,12 +94,10 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     weights = KernelRowsDesc(desc.weights.dims, desc.weights.dtype, width)
     check_weights(desc, weights)
     chain = chain_of(attr, resolved.tensors(), scaled_dims(desc), channels_of_dst(resolved), g.types.sums)
-    others = chain.operands(resolved.dst, RESULTS)
-    read = {operand: readable(tensor, resolved.dst, g.oc, width, lanes) for operand, tensor in others.items()}
-    tensors = {**resolved.tensors(), "weights": weights, **chain.arguments(read)}
-    operands = tile_operands(read, resolved.dst, len(ARGUMENTS), lanes)
-    plan = schedule_tiles(f"{NAME}:{engine.isa}", tensors, TileEnds(chain, operands), g, tiling, engine)
-    return between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+    ends = ends_of(chain, resolved.dst, ARGUMENTS, lanes, g.oc, width=width)
+    tensors = {**resolved.tensors(), "weights": weights, **ends.arguments}
+    plan = schedule_tiles(f"{NAME}:{engine.isa}", tensors, ends, g, tiling, engine)
+    return ends.around(plan, engine)
 
 
 def with_channels_last(desc: ConvolutionForward) -> ConvolutionForward:

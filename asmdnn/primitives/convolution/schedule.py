@@ -4,7 +4,7 @@ Input channels are summed in one phase, or, where a weights panel would crowd L2
 starts from the bias, the others continue from dst.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache, partial
 
 import numpy as np
@@ -18,42 +18,19 @@ from asmdnn.planning.cuts import make_depths
 from asmdnn.planning.order import TileOrder, choose_order, lay_out
 from asmdnn.planning.phase import NOTHING, Int64, Phase, Repeat, View
 from asmdnn.planning.plan import Plan
-from asmdnn.primitives.attributes.chain import Chain
+from asmdnn.primitives.convolution.ends import TileEnds
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.offsets import ConvPanels, Offsets
-from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.rounds import TileCut, TilePiece, cut_image, rounds_of, rounds_of_cut
-from asmdnn.primitives.convolution.starts import STARTS, Starts
 from asmdnn.primitives.convolution.taps import DepthTaps, make_tap_lists, rows_of_panel, taps_of_ranges
 from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileTypes
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, choose_depths, prefetch_lines
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import dataclass, once, replace
-from asmdnn.types import DataType, f32
 
 MOST_LISTS = 64  # of tiles, for layers that differ in their number of images
 Cycles = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, slots=True)
-class TileEnds:
-    """What the sums of tiles start from, if not from a bias or from zero, and what happens to them."""
-
-    chain: Chain
-    operands: Mapping[str, TileOperand]
-    starts: Starts | None = None
-
-    def may_split(self, g: ConvGeometry, dst: DataType) -> bool:
-        """Whether dst may hold partial sums, which it has room for, and which nothing has to be added to."""
-        sums, adds = g.types.sums, self.chain.reads_dst
-        return self.chain.may_split and dst.size_bytes == sums.size_bytes and (dst == sums == f32 or not adds)
-
-    def buffers(self, tensors: Mapping[str, MemoryDesc]) -> dict[str, str]:
-        """What arguments point into, by their names."""
-        bias = STARTS if self.starts else "" if self.chain.adds_bias else "bias"
-        places = {**{name: name for name in tensors}, "taps": "taps", "prefetched": "weights", "bias": bias}
-        return {name: buffer for name, buffer in places.items() if buffer in tensors or buffer in ("taps", STARTS)}
 
 
 def schedule_tiles(
@@ -66,10 +43,9 @@ def schedule_tiles(
 ) -> Plan:
     """The plan for resolved tensors, those of the chain among them; `g` may be the flattened geometry."""
     width, tuning = tiling.vectors * lanes_of(engine.isa), engine.tuning
-    operands, dst = ends.operands, tensors["dst"].dtype
-    places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
+    dst = tensors["dst"].dtype
     of_vectors, bias_channels = vector_pointers(g, tiling, engine), ends.starts.group_columns if ends.starts else g.oc
-    offsets = Offsets(g, places, bias_channels, of_vectors, g.dst.channel(lanes_of(engine.isa)))
+    offsets = Offsets(g, ends.places, bias_channels, of_vectors, g.dst.channel(lanes_of(engine.isa)))
     row_bytes = g.types.weights_bytes * width
     ranges = choose_depths(g, row_bytes, engine.l2_bytes, tuning) if ends.may_split(g, dst) else [(0, g.steps)]
     panels = panels_of(g, width, ranges[0])
@@ -81,17 +57,16 @@ def schedule_tiles(
 
     chunks = chunks_of(g, cut, images, panels, engine)
     lines = prefetch_lines(row_bytes, chunks.chunk, tuning.phases)
-    types = TileTypes(dst, types_of_operands(operands, tensors), len(ARGUMENTS) + len(operands) if of_vectors else 0)
+    types = TileTypes(dst, ends.types, len(ARGUMENTS) + len(ends.operands) if of_vectors else 0)
     kernels = TileKernels(g, tiling, engine, lines, types, ends.starts)
     buffers = ends.buffers(tensors)
-    post_ops = ends.chain.on_registers({operand: place.operand for operand, place in operands.items()})
-    depths = list(make_depths(ranges, "bias" in buffers, post_ops))
+    depths = list(make_depths(ranges, "bias" in buffers, ends.post_ops))
     tables = kernels.of_depths(depths, tiles.patterns, taps, panels.count)
     last = {id(table): d for d, table in enumerate(tables)}
     weights = tensors["weights"]
     of_groups = offsets.of_groups(weights.dtype.size_bytes * weights.strides[0])
     layout = RecordLayout(offsets, tiles, panels, of_groups, chunks)
-    others = (*operands, *("dst" for _ in of_vectors))
+    others = (*ends.operands, *("dst" for _ in of_vectors))
     views = (*(View(buffers[x]) if x in buffers else NOTHING for x in ARGUMENTS), *map(View, others))
     phase_of = partial(Phase, tuple(kernels.specs), views, flushes=True)
     phases: list[Phase] = []
@@ -123,12 +98,6 @@ def vector_pointers(g: ConvGeometry, tiling: Tiling, engine: Engine) -> tuple[st
     lanes = lanes_of(engine.isa)
     touch = g.dst.channel(lanes) == g.dst.element_bytes * lanes
     return () if touch else vectors_of_dst(min(tiling.vectors, -(-g.oc_stored // lanes)))
-
-
-def types_of_operands(operands: Iterable[str], tensors: Mapping[str, MemoryDesc]) -> tuple[DataType, ...]:
-    """As kernels name them: of all operands, or none if all are f32."""
-    found = tuple(tensors[operand].dtype for operand in operands)
-    return () if {*found} <= {f32} else found
 
 
 def panels_of(g: ConvGeometry, width: int, first_depth: tuple[int, int]) -> ConvPanels:

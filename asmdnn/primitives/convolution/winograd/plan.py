@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from functools import partial
 from types import MappingProxyType
 
-from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.winograd.arguments import ARGUMENTS
 from asmdnn.isa.dot import F32
 from asmdnn.isa.vectors import NARROWEST, lanes_of
@@ -17,9 +16,9 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
 from asmdnn.primitives.convolution.direct import channels_of_dst, make_geometry, resolve_activations, scaled_dims
+from asmdnn.primitives.convolution.ends import ends_of
 from asmdnn.primitives.convolution.geometry import ConvGeometry, image_layout
 from asmdnn.primitives.convolution.level import may_be_narrow
-from asmdnn.primitives.convolution.operands import readable, tile_operands
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.reordered import between_reorders, name_of
 from asmdnn.primitives.convolution.rounds import images_of_rounds, rounds_of
@@ -47,7 +46,6 @@ from asmdnn.primitives.convolution.winograd.tiles import make_tiles
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import Answer
 from asmdnn.primitives.core.widening import level_that_rounds
-from asmdnn.primitives.reorder import copies
 from asmdnn.records import dataclass, replace
 from asmdnn.types import Algorithm, f32
 
@@ -165,14 +163,9 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     """The plan for resolved formats."""
     lanes = lanes_of(engine.isa)
     chain = chain_of(attr, desc.tensors(), scaled_dims(desc), channels_of_dst(desc))
-    others = chain.operands(desc.dst, RESULTS)
     channels = desc.dst.dims[1]
     width = cut.vectors * lanes if g.groups == 1 else channels  # whose vectors lie at one distance
-    read = {name: readable(tensor, desc.dst, channels, width, lanes) for name, tensor in others.items()}
-    operands = tile_operands(read, desc.dst, len(ARGUMENTS), lanes)
-    post_ops = chain.on_registers({name: place.operand for name, place in operands.items()})
-    kinds = {tensor.dtype for tensor in read.values()}
-    places = {f"operand {i}": place for i, place in enumerate(operands.values())}  # a bias may be one, too
+    ends = ends_of(chain, desc.dst, ARGUMENTS, lanes, channels, width=width)
     images, rounds = g.mb, 1
     if cut.is_fused:
         images, rounds = images_of_rounds(g.mb, records_of_image(g, cut, engine.isa), engine.tuning.convolution)
@@ -180,7 +173,8 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     vectors = sizes.source_vectors * lanes
     whole = vectors if desc.src.padded_dims[1] >= vectors else cut.groups * g.ic
     whole_vectors = desc.dst.padded_dims[1] % lanes == 0
-    bias = desc.bias is not None and not chain.adds_bias
+    tensors = {**desc.tensors(), **ends.arguments}
+    bias = ends.starts_from_bias(tensors)
     job = WinogradJob(
         isa=engine.isa,
         tuning=engine.tuning,
@@ -190,14 +184,13 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
         readable=whole,
         whole_vectors=whole_vectors,
         bias=bias,
-        post_ops=post_ops,
-        places=places,
+        post_ops=ends.post_ops,
+        places=ends.places,
         dst_type=desc.dst.dtype,
-        operand_types=() if kinds <= {f32} else tuple(tensor.dtype for tensor in read.values()),
+        operand_types=ends.types,
     )
-    tensors = {**desc.tensors(), **chain.arguments(read)}
     buffers = dict(zip(ARGUMENTS, (SOURCE, "weights", "bias" * bias, PRODUCTS, "weights", "src", "dst"), strict=True))
-    arguments = tuple(View(name) if name else NOTHING for name in (*buffers.values(), *operands))
+    arguments = tuple(View(name) if name else NOTHING for name in (*buffers.values(), *ends.operands))
     scratch = {SOURCE: sizes.source_bytes, PRODUCTS: sizes.products_bytes}
     moves = moves_of_images(job)
     made = []
@@ -208,7 +201,7 @@ def scheduled(desc: ConvolutionForward, attr: Attr, engine: Engine, g: ConvGeome
     name = f"winograd:{engine.isa}"
     per_part = tuple(scratch) if cut.is_fused else ()
     plan = Plan(name, flushing(phases), tensors, {}, scratch, ("dst",), per_part=per_part)
-    return copies.between_reorders(plan, chain.arguments(others), engine.tuning, isa=engine.isa)
+    return ends.around(plan, engine)
 
 
 def moves_of_images(job: WinogradJob) -> tuple[int, ...]:
