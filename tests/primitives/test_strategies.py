@@ -162,6 +162,19 @@ def test_what_a_gradient_is_not_for_has_a_reason() -> None:
         assert any(reason in x.reason for x in answers if isinstance(x, dnn.Refusal)), answers
 
 
+def test_a_result_whose_elements_overlap_is_named() -> None:
+    """Also where planners share the check: gradients are no dst."""
+    x, once = desc((4, 8)), dnn.MemoryDesc((4, 8), dnn.f32, strides=(1, 1))
+    for request, name in (
+        (dnn.EltwiseForward(INFERENCE, "relu", x, once), "dst"),
+        (dnn.EltwiseBackward("relu", x, x, once), "diff_src"),
+        (dnn.SoftmaxBackward("accurate", x, x, once, 1), "diff_src"),
+        (dnn.Shuffle(x, once, 1, 4), "dst"),
+    ):
+        reasons = {x.reason for x in dnn.implementations(request) if isinstance(x, dnn.Refusal)}
+        assert reasons == {f"elements of {name} overlap"}
+
+
 def answers_of(desc: Any, isa: str = "avx2") -> dict[str, str]:
     """What each implementation says: "" if it has a plan."""
     found = dnn.implementations(desc, engine=every_kind.engine(isa))

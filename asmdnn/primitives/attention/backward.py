@@ -18,8 +18,8 @@ from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, implementation
 from asmdnn.primitives.core.widening import tiles_of_pairs, types_for_tiles
-from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES
 
 MULTIPLIED = ("query", "key", "value", "diff_dst")

@@ -9,8 +9,8 @@ from asmdnn.primitives.attention.description import AttentionForward
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import fast_pairs
-from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES, f32
 
 SUMS = "logsumexp"

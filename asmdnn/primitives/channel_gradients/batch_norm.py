@@ -30,11 +30,11 @@ from asmdnn.primitives.channel_gradients.steps import (
     row_of_channels,
 )
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.shapes.formats import like, of_type
 from asmdnn.primitives.shapes.nests import as_row_of
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES, u8
 
 

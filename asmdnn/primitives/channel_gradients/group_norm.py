@@ -36,11 +36,11 @@ from asmdnn.primitives.channel_gradients.steps import (
     row_of_channels,
 )
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import like, row_major
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES, f32
 
 MEANS, OFFSETS = "means of channels", "offsets"  # scratch, of images and channels

@@ -14,9 +14,9 @@ from asmdnn.primitives.channel_gradients.description import PReLUBackward
 from asmdnn.primitives.channel_gradients.steps import PRODUCTS, GradientSteps, replaceable
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
-from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import replace
 from asmdnn.types import FLOAT_NAMES, f32
 

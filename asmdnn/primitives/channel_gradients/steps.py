@@ -13,7 +13,8 @@ from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Pairs, alike
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
+from asmdnn.primitives.elementwise.schedule import Request, schedule
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import f32
 
 FACTORS, SCALED, SLOPES = "factors", "scaled factors", "slopes"  # scratch, of channels

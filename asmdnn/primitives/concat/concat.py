@@ -22,7 +22,7 @@ from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import ScaledConversion, reorder_phases
 from asmdnn.primitives.reorder.style import MoveStyle
 from asmdnn.primitives.shapes.formats import row_major
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor, refuse_overlap
 from asmdnn.records import dataclass, replace
 
 NAME = "concat"
@@ -98,8 +98,7 @@ def inside_of(desc: Concat, attr: Attr, engine: Engine) -> Inside:
         raise Refused("a concatenation has no post-ops")
     scales = scales_of_sources(attr, {f"src{k}": src for k, src in enumerate(desc.srcs)})
     dst = row_or_same(desc)
-    if dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=dst)
     assembly = Assembly(engine.tuning, engine.isa)
     target = dst if can_be_cut(dst, desc) else row_major(dst.dims, dst)
     tuning = engine.tuning.moves

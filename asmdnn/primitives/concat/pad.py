@@ -15,13 +15,13 @@ from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, nothing
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.phases import merged
-from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.records import dataclass, replace
 from asmdnn.types import DataType
@@ -119,8 +119,7 @@ class PadPiece(NamedTuple):
 def inside_of(desc: Pad, attr: Attr, engine: Engine) -> Inside:
     """The plan of a padding.  Raises Refused."""
     refuse_attr(attr, "padding")
-    if desc.dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=desc.dst)
     src, dst = (plain(tensor) for tensor in (desc.src, desc.dst))
     assembly = Assembly(engine.tuning, engine.isa)
     if desc.mode == CONSTANT:

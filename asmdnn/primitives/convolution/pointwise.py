@@ -25,6 +25,7 @@ from asmdnn.primitives.products.matrices import Matrix, has_gaps, row_of
 from asmdnn.primitives.products.plan import Job, best
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import replace
 
 PLAIN = {"src": "axb", "weights": "abx", "bias": "a", "dst": "axb"}  # what `any` becomes
@@ -63,8 +64,7 @@ def check_pointwise(desc: ConvolutionForward) -> None:
         raise Refused(f"the kernel has {'x'.join(map(str, desc.kernel))} positions, a product has one")
     if any(s != 1 for s in desc.strides) or any(desc.padding_l) or desc.src.dims[2:] != desc.dst.dims[2:]:
         raise Refused("strides or padding: pixels of dst are not those of src")
-    if desc.dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=desc.dst)
 
 
 def product_of(desc: ConvolutionForward, others: Mapping[str, MemoryDesc]) -> Product:

@@ -39,7 +39,6 @@ from asmdnn.primitives.convolution.winograd.checks import is_demanded
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.products.amx import check_amx
-from asmdnn.primitives.products.matmul_tiles import check_overlap
 from asmdnn.primitives.products.matrices import Matrix, panel_columns
 from asmdnn.primitives.products.plan import Job, finished
 from asmdnn.primitives.products.prepare import prepare
@@ -47,6 +46,7 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.starts import add_start
 from asmdnn.primitives.products.strategies import add_amx
 from asmdnn.primitives.products.target import Epilogue, target_of
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import replace
 from asmdnn.types import Algorithm, f32, s32
 
@@ -204,7 +204,7 @@ def add_sums(assembly: Assembly, desc: Desc, raster: Raster, axes: Axes, engine:
 def check(desc: Desc, weights: MemoryDesc) -> None:
     """Raise Refused for what has no elements, or no such weights, groups of few channels, and what kernels do
     not store.  weights: as they are multiplied."""
-    check_overlap(desc.tensors(), ("dst",))
+    refuse_overlap(dst=desc.dst)
     check_stored(desc.tensors())
     if not desc.weights.holds_elements and desc.weights != weights:
         raise Refused("weights are transformed already")

@@ -19,6 +19,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.reorder import copies
 from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import replace
 from asmdnn.types import f32
 
@@ -82,8 +83,7 @@ def between_reorders(
     name: without the level, which is that of the plan.  Raises Refused.
     """
     given = desc.tensors()
-    if desc.dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=desc.dst)
     check_zero_points(attr, given, starts=True)  # by the types that are passed, which may be widened inside
     wanted = {role: multiplied_format(role, desc, attr, engine) for role in roles}
     inner = planned(desc.with_formats(wanted), attr, engine)  # whose reasons say more than those of check_needed

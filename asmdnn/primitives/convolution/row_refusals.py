@@ -15,6 +15,7 @@ from asmdnn.primitives.convolution.grouped_schedule import LONGEST_KERNEL
 from asmdnn.primitives.convolution.multiplied import are_bytes_by_floats, check_stored, types_of
 from asmdnn.primitives.convolution.tile_refusals import is_dense
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.types import Algorithm, f32
 
 FEW_PIXELS = 8  # of a row, which are multiplied at a time: two units of 4 cycles wait for their own sums
@@ -116,5 +117,4 @@ def check_types(desc: ConvolutionDesc) -> None:
     check_stored(desc.tensors())
     if desc.bias is not None and not is_dense(desc.bias):
         raise Refused("bias must be dense")
-    if desc.dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=desc.dst)

@@ -13,6 +13,7 @@ from asmdnn.planning.tuning import ConvolutionTuning
 from asmdnn.primitives.convolution.description import ConvolutionDesc, channels_of_group
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 
 MOST_BIASES = 256  # whose format is known
 
@@ -35,8 +36,7 @@ def check_tensors(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout, typ
     if desc.dst.inner_blocks and (dst.block % lanes or dst.block // lanes not in blocks_of(types, isa)):
         blocks = f"has blocks of {dst.block} channels"
         raise Refused(f"dst {format_of(desc.dst)} {blocks}, {isa} stores multiples of {lanes}")
-    if desc.dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=desc.dst)
 
 
 @lru_cache(MOST_BIASES)

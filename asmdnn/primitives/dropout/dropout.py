@@ -7,13 +7,12 @@ from asmdnn.generators.functions.dropout import ARGUMENTS, DropoutSpec
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.primitives.shapes.numbered import NumberedKernels, add_pieces
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor, refuse_overlap
 from asmdnn.records import dataclass
 from asmdnn.types import f32, s32, u8
 
@@ -63,9 +62,7 @@ def inside_of(desc: Dropout, attr: Attr, engine: Engine) -> Inside:
     refuse_attr(attr)
     passed = {"src": like(desc.dst, desc.src)}
     passed |= {"dst": like(passed["src"], desc.dst), "mask": like(row_major(desc.mask.dims, desc.mask), desc.mask)}
-    for name, tensor in passed.items():
-        if name != "src" and tensor.may_overlap:
-            raise Refused(f"elements of {name} overlap")
+    refuse_overlap(dst=passed["dst"], mask=passed["mask"])
     mask = row_major(desc.mask.dims, desc.mask)
     plain = of_type(mask, f32)
     tensors = {"src": plain, "dst": plain, "mask": mask, **NUMBERS}

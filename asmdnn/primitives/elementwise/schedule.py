@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any
 
-from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.elementwise import (
     ElementwiseSpec,
@@ -20,26 +19,25 @@ from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.elements import narrowing_level
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of, narrowed, vector_bytes
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.calls import Call
-from asmdnn.planning.calls import phases_of as records_of_calls
 from asmdnn.planning.loops import NEAR_STEP, Box, Loop, boxes, cut_loop
 from asmdnn.planning.move_tuning import ElementwiseTuning
-from asmdnn.planning.phase import Phase, View, views
+from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
-from asmdnn.planning.tuning import PhaseTuning, Tuning
+from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, further_of, post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import dense_like
+from asmdnn.primitives.shapes.row_calls import Calls, operands_along, phases_of
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import dataclass, replace
-from asmdnn.types import DATA_TYPES, DataType, f32
+from asmdnn.types import DATA_TYPES, f32
 
 MASK = FIRST_MORE = 2  # the number of its argument
 
 Spec = ElementwiseSpec | RowsSpec
-AnySpec = TypeVar("AnySpec", bound=KernelSpec)
 MainOp = Callable[[Mapping[str, Operand]], PostOp]
 Ops = Callable[[Mapping[str, Operand]], tuple[PostOp, ...]]
 
@@ -80,7 +78,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     check_tensors(passed, request.dst[0], (f32.name,) if request.more else tuple(DATA_TYPES))
     tensors, nests = addressable(passed, request.dst[0])
     costs: dict[Spec, int] = {}
-    calls: list[tuple[Spec, Box, tuple[Loop, ...]]] = []
+    calls: Calls[Spec] = []
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning):
             spec = spec_of(tensors, (piece, row, rows), request, chain, stored_at)
@@ -124,7 +122,7 @@ def with_further(request: Request, attr: Attr, chain: Chain) -> Request:
 
 def padding_of_mask(mask: str, nests: Sequence[Box], tuning: Tuning) -> tuple[Phase, ...]:
     """Zeros in the padding of a mask, which lies as that of dst does."""
-    calls: list[tuple[RowsSpec, Box, tuple[Loop, ...]]] = []
+    calls: Calls[RowsSpec] = []
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning.elementwise) if box.padding else ():
             outer = tuple(Loop(x.extent, (0, x.dst)) for x in piece.loops if x is not row and x is not rows)
@@ -141,26 +139,6 @@ def may_stream(tensors: Mapping[str, MemoryDesc], dst: str, tuning: ElementwiseT
     whole vectors."""
     total = sum(tensor.size_bytes for tensor in tensors.values())
     return total >= tuning.streaming_bytes and tensors[dst].dtype.size_bytes == f32.size_bytes
-
-
-def phases_of(
-    calls: Sequence[tuple[AnySpec, Box, tuple[Loop, ...]]],
-    costs: Mapping[AnySpec, int],
-    arguments: tuple[View, ...],
-    tuning: PhaseTuning,
-    sizes: Sequence[int] = (),
-) -> tuple[Phase, ...]:
-    """One phase of all records, or, where there are many, rounds of each box apart from the others.
-
-    calls: a kernel, its box, and the loops of the box outside of the kernel.  costs: of a call of each kernel, in
-    cycles.  sizes: bytes of an element of each argument, where they are not all f32.
-    """
-    in_bytes = sizes or [f32.size_bytes] * len(arguments)
-    made = []
-    for spec, box, outer in calls:
-        there = Box(box.starts, outer).in_bytes(in_bytes)
-        made.append(Call(spec, there.starts, there.loops, costs[spec]))
-    return tuple(records_of_calls(made, arguments, tuning))
 
 
 def addressable(passed: Mapping[str, MemoryDesc], dst: str) -> tuple[Mapping[str, MemoryDesc], list[Box]]:
@@ -191,15 +169,6 @@ def along_dst(box: Box) -> Loop:
     return next((loop for loop in box.loops if loop.dst == 1), Loop(1, (1,) * len(box.starts)))
 
 
-def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str, types: Sequence[str] = (f32.name,)) -> None:
-    """Raise Refused unless these tensors have one of the types and can be addressed."""
-    for name, desc in tensors.items():
-        if desc.dtype.name not in types:
-            raise Refused(f"{name} is {desc.dtype}, only {', '.join(types)} is implemented")
-    if tensors[dst].may_overlap:
-        raise Refused("elements of dst overlap")
-
-
 def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, Loop]]:
     """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
     for piece, row in cut_loop(box, along, tuning.record_elements):
@@ -215,20 +184,6 @@ def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box,
 def repetition(others: Sequence[Loop], row: Loop, least_elements: int) -> Loop:
     """The loop that repeats a row: the nearest in dst, unless it comes to few elements; then one that has more."""
     return max(others, key=lambda x: (min(x.extent * row.extent, least_elements), -x.dst))
-
-
-def types_of(tensors: Mapping[str, MemoryDesc]) -> tuple[DataType, ...]:
-    """Of the tensors of kernels, in the order of their arguments."""
-    return tuple(tensor.dtype for tensor in tensors.values())
-
-
-def operands_along(tensors: Mapping[str, MemoryDesc], row: Loop, rows: Loop) -> dict[str, Operand]:
-    """Where post-ops of a kernel that works along `row`, on `rows` of them, read each tensor: a number for all of a row
-    where that does not move it."""
-    return {
-        name: Operand(a, desc.dtype.size_bytes * rows.strides[a], 0, row.strides[a] == 0 and row.extent > 1)
-        for a, (name, desc) in enumerate(tensors.items())
-    }
 
 
 def spec_of(

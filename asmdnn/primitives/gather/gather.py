@@ -17,6 +17,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 
 NAME = "gather"
 
@@ -27,8 +28,7 @@ def inside_of(desc: Gather, attr: Attr, engine: Engine) -> Inside:
     passed = {"src": desc.src, "dst": desc.dst, "indices": desc.indices}
     if desc.dst.is_any:
         passed["dst"] = row_major(desc.dst.dims, desc.dst)
-    if passed["dst"].may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=passed["dst"])
     tensors = {name: row_major(x.dims, x) if x.inner_blocks else x for name, x in passed.items()}
     assembly = Assembly(engine.tuning, engine.isa)
     if desc.dst.nelems():

@@ -26,7 +26,7 @@ from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import NEVER, Engine
-from asmdnn.primitives.elementwise.schedule import Request, check_tensors, phases_of, schedule
+from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.normalization.channel_description import (
     NONE,
     BatchNormForward,
@@ -40,6 +40,8 @@ from asmdnn.primitives.reduction.source import source_of
 from asmdnn.primitives.reduction.tree import Tree, others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
+from asmdnn.primitives.shapes.row_calls import phases_of
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import replace
 from asmdnn.types import FLOAT_NAMES, f32, u8
 

@@ -16,13 +16,14 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, phases_of, types_of
 from asmdnn.primitives.normalization.affine import affine
 from asmdnn.primitives.normalization.layer_description import LayerNormForward
 from asmdnn.primitives.normalization.statistics import NormRequest, ways_by_statistics
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
-from asmdnn.primitives.shapes.nests import Calls, Nest, as_row_of, nest_of, row_calls, widest, with_last, without_last
+from asmdnn.primitives.shapes.nests import Nest, as_row_of, nest_of, with_last, without_last
+from asmdnn.primitives.shapes.row_calls import Calls, operands_along, phases_of, row_calls, types_of, widest
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES, f32
 
 SRC, DST = range(2)

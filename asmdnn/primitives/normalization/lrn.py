@@ -19,13 +19,14 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import check_tensors, phases_of
 from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
 from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import ALONG, LrnLayout, layouts_of, runs_of, taps_of
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
-from asmdnn.primitives.shapes.nests import Nest, row_calls
+from asmdnn.primitives.shapes.nests import Nest
+from asmdnn.primitives.shapes.row_calls import phases_of, row_calls
+from asmdnn.primitives.shapes.tensors import check_tensors, refuse_overlap
 from asmdnn.records import dataclass, replace
 from asmdnn.types import FLOAT_NAMES, IsaName, f32
 
@@ -80,8 +81,7 @@ def request_of(desc: LRNForward, attr: Attr, engine: Engine) -> LrnRequest:
     workspace = {} if desc.workspace is None else {"workspace": like(src, desc.workspace)}
     passed = {"src": src, "dst": like(src, desc.dst), **workspace}
     check_tensors(passed, "dst", FLOAT_NAMES)
-    if any(tensor.may_overlap for tensor in workspace.values()):
-        raise Refused("elements of workspace overlap")
+    refuse_overlap(**workspace)
     return requested(desc, passed, engine, is_whole=not (workspace and src.has_padding))  # whose workspace is not zero
 
 

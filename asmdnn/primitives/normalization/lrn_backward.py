@@ -17,7 +17,7 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import plan_of
-from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
+from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.normalization import lrn, lrn_channels
 from asmdnn.primitives.normalization.lrn import MOST_PLACES, LrnRequest, phases_over, requested, same_places
 from asmdnn.primitives.normalization.lrn_backward_description import LRNBackward
@@ -25,6 +25,7 @@ from asmdnn.primitives.normalization.lrn_description import LRNForward
 from asmdnn.primitives.normalization.lrn_layout import LrnLayout
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES, DataType, PropKind, f32
 
 SHARES, BASE, UNUSED = "shares of windows", "base of powers", "result of the forward pass"  # scratch

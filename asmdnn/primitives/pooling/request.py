@@ -15,6 +15,7 @@ from asmdnn.primitives.pooling.description import Pooling, PoolingForward
 from asmdnn.primitives.pooling.formats import format_like
 from asmdnn.primitives.pooling.windows import Row, Windows
 from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
@@ -64,9 +65,7 @@ def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
     tensors = {"src": src, "dst": dst}
     if desc.indices is not None:
         tensors["indices"] = format_like(dst, desc.indices)
-    for name in ("dst", "indices"):
-        if name in tensors and tensors[name].may_overlap:
-            raise Refused(f"elements of {name} overlap")
+    refuse_overlap(**{name: tensors[name] for name in ("dst", "indices") if name in tensors})
     chain = post_ops_of(attr)
     passed = tensors | chain.operands(dst)
     on_registers = not chain.names and desc.indices is None and dst.padded_dims == dst.dims and dst.dtype == f32

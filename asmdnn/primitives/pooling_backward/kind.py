@@ -10,6 +10,7 @@ from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.pooling.kind import words as forward_words
 from asmdnn.primitives.pooling_backward import maxima, means, spread
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.types import FLOAT_NAMES, FLOATS
 
 
@@ -19,8 +20,7 @@ def request_of(desc: PoolingBackward, attr: Attr, engine: Engine) -> tuple[Pooli
     for name, tensor in (("diff_src", desc.diff_src), ("diff_dst", desc.diff_dst)):
         if tensor.dtype not in FLOATS:
             raise Refused(f"{name} is {tensor.dtype}, only {', '.join(FLOAT_NAMES)} is implemented")
-    if desc.diff_src.may_overlap:
-        raise Refused("elements of diff_src overlap")
+    refuse_overlap(diff_src=desc.diff_src)
     return desc, engine
 
 

@@ -31,6 +31,7 @@ from asmdnn.primitives.products.starts import ZERO_POINT, add_start
 from asmdnn.primitives.products.strategies import STRATEGIES, TILE_STRATEGIES
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import replace
 from asmdnn.types import HALF_FLOATS, DataType, f32, s8, s32
 
@@ -83,7 +84,7 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
     has_zero_point = "src" in dict(attr.zero_points)
     down = not tiled and has_few_columns(desc, types, engine)
     passed = resolve(desc, tiles, has_zero_point, down)
-    check_overlap(passed.tensors(), ("dst",))
+    refuse_overlap(dst=passed.dst)
     for name in passed.tensors().keys() & {"dst", "bias"}:
         if (dtype := passed.tensors()[name].dtype) not in RESULTS:
             raise Refused(f"{name} is {dtype}, it must be one of {', '.join(map(str, RESULTS))}")
@@ -159,13 +160,6 @@ def resolve(desc: MatMul, tiles: WeightsPanels, has_zero_point: bool = False, do
     return desc.with_formats(formats)
 
 
-def check_overlap(tensors: Mapping[str, MemoryDesc], outputs: Container[str]) -> None:
-    """Raise Refused for outputs whose elements overlap."""
-    for name, tensor in tensors.items():
-        if name in outputs and tensor.may_overlap:
-            raise Refused(f"elements of {name} overlap")
-
-
 def check_elements(weights: MemoryDesc) -> None:
     """Raise Refused for weights in a format that holds something else."""
     if not weights.holds_elements:
@@ -180,7 +174,7 @@ def check_tensors(
     for name, tensor in tensors.items():
         if tensor.dtype != f32:
             raise Refused(f"{name} is {tensor.dtype}, use {', '.join(map(str, types))}")
-    check_overlap(tensors, outputs)
+    refuse_overlap(**{name: tensor for name, tensor in tensors.items() if name in outputs})
 
 
 def unreadable(desc: MatMul, tiles: WeightsPanels) -> dict[str, MemoryDesc]:

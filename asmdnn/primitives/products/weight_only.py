@@ -32,6 +32,7 @@ from asmdnn.primitives.reorder import packed
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, copy_of
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import dataclass, replace
 from asmdnn.types import CODED_FLOATS, F32_BYTES, FLOATS, DataType, f32, s4, s8, s32, u4, u8
 
@@ -205,8 +206,7 @@ def tensors_of(desc: MatMul, chain: Chain, panels: MemoryDesc) -> Tensors:
     passed |= chain.operands(passed["dst"])
     is_chosen = desc.weights.is_any or desc.weights.dtype.in_a_byte > 1
     weights = panels if is_chosen else desc.weights
-    if passed["dst"].may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=passed["dst"])
     inside = {name: readable(t) for name, t in passed.items()}
     src = inside["src"]
     inside["src"] = src if src.dtype == f32 else MemoryDesc(src.dims, f32, "ab")

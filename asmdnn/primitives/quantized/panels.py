@@ -20,10 +20,10 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.quantized.description import QuantizedMatMul
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES
 

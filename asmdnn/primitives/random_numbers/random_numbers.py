@@ -7,13 +7,12 @@ from asmdnn.generators.functions.random_numbers import ARGUMENTS, DISTRIBUTIONS,
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.primitives.shapes.numbered import NumberedKernels, add_pieces
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor, refuse_overlap
 from asmdnn.records import dataclass
 from asmdnn.types import f32, s32
 
@@ -57,8 +56,7 @@ def inside_of(desc: RandomNumbers, attr: Attr, engine: Engine) -> Inside:
     isa, tuning = f32_level(engine.isa), engine.tuning.dropout
     refuse_attr(attr)
     dst = like(desc.dst, desc.dst)
-    if dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=dst)
     tensors = {"seed": SEED, "dst": of_type(row_major(dst.dims, dst), f32)}
     cycles = tuning.vector_cycles + tuning.normal_cycles * (desc.distribution == "normal")
 

@@ -17,9 +17,9 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.description import Description
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, implementations_of
-from asmdnn.primitives.elementwise.schedule import phases_of
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
-from asmdnn.primitives.shapes.nests import Calls, check_copied
+from asmdnn.primitives.shapes.nests import check_copied
+from asmdnn.primitives.shapes.row_calls import Calls, phases_of
 from asmdnn.records import dataclass
 
 ROWS, LANES = "rows", "lanes"  # the implementations

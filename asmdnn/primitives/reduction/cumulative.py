@@ -16,11 +16,11 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.attributes.numbers import check_flag
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import check_tensors
 from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
 from asmdnn.primitives.shapes.formats import like, of_type
-from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, with_last
-from asmdnn.primitives.shapes.tensors import check_tensor, checked_axis
+from asmdnn.primitives.shapes.nests import Nest, lanes_in, read_nest, row_in, with_last
+from asmdnn.primitives.shapes.row_calls import Calls, row_calls
+from asmdnn.primitives.shapes.tensors import check_tensor, check_tensors, checked_axis
 from asmdnn.records import dataclass
 from asmdnn.types import FLOAT_NAMES, f32
 

@@ -22,12 +22,13 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
-from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
+from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.reduction.description import NORM, ReductionForward
 from asmdnn.primitives.reduction.source import Chunk, ReductionSource, TreeKernels, source_of
 from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import dataclass, fields
 from asmdnn.types import DATA_TYPES, f32
 

@@ -16,9 +16,9 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.loops import Box, Loop, cut_loop
 from asmdnn.planning.phase import views
-from asmdnn.primitives.elementwise.schedule import phases_of
 from asmdnn.primitives.reduction.source import DST, SRC, Chunk, ReductionSource, TreeKernels
-from asmdnn.primitives.shapes.nests import Calls, Nest
+from asmdnn.primitives.shapes.nests import Nest
+from asmdnn.primitives.shapes.row_calls import Calls, phases_of
 from asmdnn.types import F32_BYTES
 
 

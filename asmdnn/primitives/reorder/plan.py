@@ -26,6 +26,7 @@ from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.reorder.compensation import add_compensation, add_sums, compensation_desc
 from asmdnn.primitives.reorder.quantization import add_quantized, quantization_of
 from asmdnn.primitives.reorder.reorder import Reorder
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 
 ROWS, TRANSPOSES, ELEMENTS = "rows", "transposes", "elements"
 WAYS: Final[Mapping[str, str]] = {  # and why a reorder goes this way, and no other one
@@ -61,8 +62,7 @@ def reordered(desc: Reorder, attr: Attr, engine: Engine) -> Plan:
     """The plan for elements of whole bytes.  Raises Refused."""
     if not (desc.src.holds_elements and desc.dst.holds_elements):
         raise Refused(f"elements of {desc.src} or {desc.dst} are transformed")
-    if desc.dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=desc.dst)
     quantization, assembly = quantization_of(desc.src, desc.dst, attr), Assembly(engine.tuning, engine.isa)
     add_quantized(assembly, desc.src.storage, desc.dst.storage, quantization)
     if isinstance(desc.dst, SummedDesc):

@@ -29,6 +29,7 @@ from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
 from asmdnn.primitives.resampling.taps import ResampleTaps
 from asmdnn.primitives.shapes.formats import of_type
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.primitives.shapes.words import in_words
 from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
@@ -55,8 +56,7 @@ def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleR
         raise Refused("scales and zero points are not implemented")
     src = format_like(desc.dst, desc.src)
     tensors = {"src": src, "dst": format_like(src, desc.dst)}
-    if tensors["dst"].may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=tensors["dst"])
     chain = post_ops_of(attr)
     operands = chain.operands(tensors["dst"])
     is_separate = operands or chain.reads_dst or (chain.links and tensors["dst"].padded_dims != tensors["dst"].dims)

@@ -22,7 +22,7 @@ from asmdnn.planning.unhindered import without_needless_barriers
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
-from asmdnn.primitives.elementwise.schedule import Request, check_tensors, schedule
+from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
@@ -30,6 +30,7 @@ from asmdnn.primitives.row_gradients.description import LayerNormBackward, Softm
 from asmdnn.primitives.row_gradients.schedule import WAYS, RowRequest, row_plan
 from asmdnn.primitives.shapes.formats import like, row_major
 from asmdnn.primitives.shapes.nests import as_row_of, without_last
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES, f32
 
 FACTORS = "factors"  # scratch

@@ -13,21 +13,11 @@ from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import operands_along, phases_of
 from asmdnn.primitives.reduction.along_axis import LANES, ROWS
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
-from asmdnn.primitives.shapes.nests import (
-    Calls,
-    Nest,
-    check_copied,
-    lanes_in,
-    read_nest,
-    row_calls,
-    row_in,
-    widest,
-    with_last,
-)
+from asmdnn.primitives.shapes.nests import Nest, check_copied, lanes_in, read_nest, row_in, with_last
+from asmdnn.primitives.shapes.row_calls import Calls, operands_along, phases_of, row_calls, widest
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 

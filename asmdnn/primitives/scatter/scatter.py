@@ -26,6 +26,7 @@ from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.reorder.schedule import reorder_phases
 from asmdnn.primitives.scatter.description import MOVES, Scatter
 from asmdnn.primitives.shapes.formats import of_type, row_major
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import dataclass, replace
 from asmdnn.types import FLOATS, f32
 
@@ -40,8 +41,7 @@ def inside_of(desc: Scatter, attr: Attr, engine: Engine) -> Inside:
     passed = {"src": desc.src, "dst": desc.dst, "indices": desc.indices, "updates": desc.updates}
     if desc.dst.is_any:
         passed["dst"] = row_major(desc.dst.dims, desc.dst)
-    if passed["dst"].may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=passed["dst"])
     dtype = desc.src.dtype if desc.alg == MOVES else f32
     tensors = {name: row_major(x.dims, x) for name, x in passed.items()} | {"src": desc.src}
     tensors = {name: x if name == "indices" else of_type(x, dtype) for name, x in tensors.items()}

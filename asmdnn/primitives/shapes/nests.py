@@ -4,21 +4,13 @@ The tensors are dense views of whatever layout: a blocked dim is several loops. 
 others have more) does not move it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Collection, Sequence
 
-from asmdnn.generators.contract import KernelSpec
-from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.tags import tag_of
-from asmdnn.planning.loops import NEAR_STEP, Box, Digits, Loop, cut_in_few_sizes, digits, merge, pieces_of, units_of
-from asmdnn.planning.move_tuning import ElementwiseTuning
+from asmdnn.planning.loops import Box, Digits, Loop, digits, merge, pieces_of, units_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.records import dataclass
-from asmdnn.types import f32
-
-AnySpec = TypeVar("AnySpec", bound=KernelSpec)
-Calls = list[tuple[AnySpec, Box, tuple[Loop, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,33 +78,6 @@ def lanes_in(nest: Nest) -> Loop:
     if lanes is None:
         raise Refused("no elements beside the axis lie side by side")
     return lanes
-
-
-def row_calls(
-    nest: Nest, elements: int, tuning: ElementwiseTuning, element_bytes: int = f32.size_bytes
-) -> Iterator[tuple[Box, Loop, tuple[Loop, ...]]]:
-    """Calls of kernels for some rows of so many elements: the box, the loop of the rows, and the loops outside.
-
-    The rows are the longest of the loops that are kept, in parts of a record.  element_bytes: of the largest type that
-    rows are read or written in.  Raises Refused for rows that code cannot count in 32 bits of bytes.
-    """
-    check_row(elements, element_bytes)
-    others = (loop for loop in nest.kept if max(loop.strides) <= NEAR_STEP)
-    rows = max(others, key=lambda x: x.extent, default=Loop(1, (0,) * len(nest.starts)))
-    most = max(1, min(tuning.most_rows, tuning.record_elements // elements))
-    for box, some in cut_in_few_sizes(nest.box, rows, most):
-        yield box, some, tuple(loop for loop in box.loops if loop is not some)
-
-
-def check_row(elements: int, element_bytes: int = f32.size_bytes) -> None:
-    """Raise Refused for a row that code cannot count in 32 bits of bytes."""
-    if elements > (longest := MAX_OFFSET // element_bytes):
-        raise Refused(f"rows have {elements} elements, kernels take up to {longest} of {element_bytes} bytes: cut them")
-
-
-def widest(tensors: Mapping[str, MemoryDesc]) -> int:
-    """Bytes of an element of the largest type."""
-    return max(tensor.dtype.size_bytes for tensor in tensors.values())
 
 
 def nest_of(

@@ -1,9 +1,13 @@
-"""Checks of tensors and axes that descriptions of several kinds make."""
+"""Checks of tensors and axes that descriptions and planners of several kinds make."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.memory import MemoryDesc
+from asmdnn.planning.refusal import Refused
+from asmdnn.types import f32
 
 
 def check_tensor(name: str, desc: object, dims: tuple[int, ...] | None = None) -> None:
@@ -32,3 +36,18 @@ def checked_axis(axis: int, src: MemoryDesc) -> int:
             f"axis is {shown(axis)}, src has {counted(src.ndims, 'dim')}: use {-src.ndims} to {src.ndims - 1}"
         )
     return int(axis) % src.ndims
+
+
+def refuse_overlap(**results: MemoryDesc) -> None:
+    """Raise Refused where elements of a result share memory."""
+    for name, tensor in results.items():
+        if tensor.may_overlap:
+            raise Refused(f"elements of {name} overlap")
+
+
+def check_tensors(tensors: Mapping[str, MemoryDesc], dst: str, types: Sequence[str] = (f32.name,)) -> None:
+    """Raise Refused unless these tensors have one of the types and can be addressed."""
+    for name, desc in tensors.items():
+        if desc.dtype.name not in types:
+            raise Refused(f"{name} is {desc.dtype}, only {', '.join(types)} is implemented")
+    refuse_overlap(**{dst: tensors[dst]})

@@ -26,7 +26,7 @@ from asmdnn.primitives.attributes.numbers import FORWARD, check_prop_kind
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like
-from asmdnn.primitives.shapes.tensors import check_descs
+from asmdnn.primitives.shapes.tensors import check_descs, refuse_overlap
 from asmdnn.primitives.shuffle.schedule import WAYS, ShuffledDim, schedule
 from asmdnn.records import dataclass
 from asmdnn.types import PropKind
@@ -108,8 +108,7 @@ def request_of(desc: Shuffle, attr: Attr, engine: Engine) -> ShuffleRequest:
     """Raises Refused."""
     refuse_attr(attr, "a shuffle")
     dst = like(desc.dst if desc.src.may_overlap else desc.src, desc.dst)
-    if dst.may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=dst)
     if dst.size_bytes > MAX_OFFSET and dst.strides[desc.axis] * dst.dims[desc.axis] > MAX_OFFSET:
         raise Refused("the shuffled axis spans more than 2 GiB")
     return ShuffleRequest(desc, dst, engine)

@@ -14,10 +14,11 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import Chain, scaled_post_ops
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.elementwise.schedule import check_tensors, operands_along, types_of
 from asmdnn.primitives.reduction.along_axis import AlongAxis, Tensors, implementations_along
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type
-from asmdnn.primitives.shapes.nests import Calls, Nest, lanes_in, read_nest, row_calls, row_in, widest, with_last
+from asmdnn.primitives.shapes.nests import Nest, lanes_in, read_nest, row_in, with_last
+from asmdnn.primitives.shapes.row_calls import Calls, operands_along, row_calls, types_of, widest
+from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.primitives.softmax.description import SoftmaxForward
 from asmdnn.records import dataclass
 from asmdnn.types import DATA_TYPES, DataType, f32

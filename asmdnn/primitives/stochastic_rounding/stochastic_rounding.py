@@ -7,13 +7,12 @@ from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import alike
-from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import like, row_major
 from asmdnn.primitives.shapes.numbered import NumberedKernels, add_pieces
-from asmdnn.primitives.shapes.tensors import check_tensor
+from asmdnn.primitives.shapes.tensors import check_tensor, refuse_overlap
 from asmdnn.records import dataclass
 from asmdnn.types import f32, s32
 
@@ -58,8 +57,7 @@ def inside_of(desc: StochasticRounding, attr: Attr, engine: Engine) -> Inside:
     refuse_attr(attr)
     passed = {"src": like(desc.dst, desc.src)}
     passed["dst"] = like(passed["src"], desc.dst)
-    if passed["dst"].may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=passed["dst"])
     tensors = {name: row_major(tensor.dims, tensor) for name, tensor in passed.items()} | {"seed": SEED}
     sizes = {name: tensors[name].dtype.size_bytes for name in ("src", "dst")}
 

@@ -13,6 +13,7 @@ from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, as_passed_or_copied
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.primitives.suppression.description import NonMaxSuppression
 from asmdnn.types import F32_BYTES
 
@@ -27,8 +28,7 @@ def inside_of(desc: NonMaxSuppression, attr: Attr, engine: Engine) -> Inside:
     refuse_attr(attr)
     passed = {"corners": desc.corners, "scores": desc.scores, "dst": desc.dst}
     passed |= {name: row_major(x.dims, x) for name, x in passed.items() if x.is_any}
-    if passed["dst"].may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=passed["dst"])
     tensors = {name: row_major(x.dims, x) for name, x in passed.items()}
     if max(x.size_bytes for x in tensors.values()) > MAX_OFFSET:
         raise Refused("a tensor has 2 GiB or more")

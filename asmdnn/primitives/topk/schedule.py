@@ -30,17 +30,8 @@ from asmdnn.primitives.reduction.along_axis import (
 )
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import of_type, row_major
-from asmdnn.primitives.shapes.nests import (
-    Calls,
-    Nest,
-    check_copied,
-    check_row,
-    is_dense,
-    read_nest,
-    row_calls,
-    with_last,
-    without_axis,
-)
+from asmdnn.primitives.shapes.nests import Nest, check_copied, is_dense, read_nest, with_last, without_axis
+from asmdnn.primitives.shapes.row_calls import Calls, check_row, row_calls
 from asmdnn.primitives.topk.by_sorting import phase_of_rows, sizes_of
 from asmdnn.primitives.topk.description import TopKForward
 from asmdnn.records import dataclass

@@ -24,6 +24,7 @@ from asmdnn.primitives.attributes.attr import Attr, refuse_attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import Inside, ways_as_passed_or_copied
 from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.primitives.tree_ensemble.description import TreeEnsemble, list_of
 from asmdnn.records import dataclass
 
@@ -47,8 +48,7 @@ def request_of(desc: TreeEnsemble, attr: Attr, engine: Engine) -> TreeRequest:
     names = [name for name in ("src", *ARGUMENTS[1:]) if getattr(desc, name) is not None]
     passed = {name: getattr(desc, name) for name in names}
     passed |= {name: row_major(x.dims, x) for name, x in passed.items() if x.is_any}
-    if passed["dst"].may_overlap:
-        raise Refused("elements of dst overlap")
+    refuse_overlap(dst=passed["dst"])
     tensors = {name: row_major(x.dims, x) for name, x in passed.items()}
     if max(x.size_bytes for x in tensors.values()) > MAX_OFFSET:
         raise Refused("a tensor has 2 GiB or more")
