@@ -26,14 +26,21 @@ def if_aligned(asm: Assembler, pointer: Any, alignment: int, scratch: Any) -> It
     asm.bind(unaligned)
 
 
-def emit_stored(v: Vector, dst: Register, run: Callable[[Callable[..., None]], None], streaming: bool) -> None:
+def emit_stored(
+    v: Vector,
+    dst: Register,
+    run: Callable[[Callable[..., None]], None],
+    streaming: bool,
+    scratch: Register | None = None,
+) -> None:
     """The rest of a kernel, which `run` emits for a kind of store: streaming ones where that is asked for and dst is a
     multiple of a vector, else plain ones."""
     asm = v.asm
     if streaming:
-        rest = asm.gp.take("bytes past a vector")
+        rest = scratch or asm.gp.take("bytes past a vector")
         with if_aligned(asm, dst, v.bytes, rest):
-            asm.gp.free(rest)
+            if not scratch:
+                asm.gp.free(rest)
             run(v.stream)
             asm.ret()
     run(v.store)

@@ -11,11 +11,12 @@ the constant pool.  shuffle.py builds units of 16 bytes instead, of any element.
 """
 
 from collections import Counter
+from functools import partial
 from typing import Any, ClassVar
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
-from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.permute import Lanes, permutes_of, steps_of
@@ -101,12 +102,7 @@ class PermuteSpec:
         asm.MOV(src, mem(asm.frame, 8 * SRC))
         asm.MOV(dst, mem(asm.frame, 8 * DST))
         body.load_controls()
-        if self.streaming:
-            with if_aligned(asm, dst, self.vector_bytes, left):
-                self.all_pixels(body, left, body.v.stream)
-                asm.ret()
-        self.all_pixels(body, left, body.v.store)
-        asm.ret()
+        emit_stored(body.v, dst, partial(self.all_pixels, body, left), self.streaming, scratch=left)
 
     def all_pixels(self, body: "PermuteCode", left: Any, store: Any) -> None:
         """Some pixels in each iteration, and the rest."""

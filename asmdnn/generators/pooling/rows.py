@@ -17,6 +17,7 @@ With `streaming`, vectors go past the caches if dst is aligned to a vector, as a
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 from math import prod
 from struct import pack
@@ -29,7 +30,7 @@ from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.pooling.results import Results, Store
 from asmdnn.generators.pooling.window import ARGUMENTS, DST, SRC, PixelLoop, Pooled, Reduction, Taps, offsets
 from asmdnn.generators.stepping import repeated
-from asmdnn.generators.stores import if_aligned
+from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
@@ -117,14 +118,7 @@ class PoolRowsSpec(Pooled):
         v = vector_of(self.isa, asm)
         code = PoolRowsCode(self, v)
         code.surround()
-        if self.streaming:
-            rest = asm.gp.take("bytes past a vector")
-            with if_aligned(asm, code.dst, v.bytes, rest):
-                asm.gp.free(rest)
-                code.loop(0, v.stream)
-                asm.ret()
-        code.loop(0, v.store)
-        asm.ret()
+        emit_stored(v, code.dst, partial(code.loop, 0), self.streaming)
 
 
 class PoolRowsCode:

@@ -108,11 +108,6 @@ class TransposedAxis(Axis):
     """
 
     @property
-    def is_sampled(self) -> bool:
-        """Whether output x reads input s x alone."""
-        return self.k == 1 and self.p == 0 and self.positions is self.pixels is None
-
-    @property
     def positions_of_pixel(self) -> float:
         return self.k / self.s
 

@@ -36,6 +36,7 @@ from asmdnn.primitives.products.matrices import Matrix, Panels, panel_columns
 from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.strategies import add_amx
+from asmdnn.primitives.products.target import Target
 from asmdnn.records import dataclass, replace
 
 WINDOWS = "windows"  # scratch of a thread
@@ -131,12 +132,17 @@ def add_strip(
     add_windows(assembly, job.desc, raster, axes, strips, part)
     bias = job.start if job.bias is None else pixels("bias", job.bias, job.desc, axes)
     p = replace(product_of(job.desc, dst, strips, rows), bias=bias, post_op_operands=tuple(read))
-    done, prepared = len(assembly.phases), prepare(assembly, p, job.target)
+    add_ready(assembly, p, job.target)
+    return p
+
+
+def add_ready(assembly: Assembly, p: Product, target: Target) -> None:
+    """The tiles of a product that needs no phases around them.  Raises Refused where vectors are to take it."""
+    done, prepared = len(assembly.phases), prepare(assembly, p, target)
     is_ready = prepared.product is not None and not prepared.after and done == len(assembly.phases)
     assert prepared.product is not None and is_ready, "all tensors have elements, and their channels are dense"
-    check_amx(prepared.product, job.target)
-    add_amx(assembly, prepared.product, job.target)
-    return p
+    check_amx(prepared.product, target)
+    add_amx(assembly, prepared.product, target)
 
 
 def add_windows(

@@ -26,7 +26,7 @@ from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution import direct
 from asmdnn.primitives.convolution.description import ConvolutionForward, Desc
 from asmdnn.primitives.convolution.direct import channels_of_dst, fit_of, scaled_dims
-from asmdnn.primitives.convolution.lowered import add_lowered, check_lowered, rows_desc
+from asmdnn.primitives.convolution.lowered import add_lowered, add_ready, check_lowered, rows_desc
 from asmdnn.primitives.convolution.multiplied import check_stored, level_of, types_of
 from asmdnn.primitives.convolution.raster import Parts, Raster, add_raster, raster_of
 from asmdnn.primitives.convolution.raster_job import RasterJob
@@ -38,13 +38,10 @@ from asmdnn.primitives.convolution.winograd import plan as winograd
 from asmdnn.primitives.convolution.winograd.checks import is_demanded
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import level_of_tiles
-from asmdnn.primitives.products.amx import check_amx
 from asmdnn.primitives.products.matrices import Matrix, panel_columns
 from asmdnn.primitives.products.plan import Job, finished
-from asmdnn.primitives.products.prepare import prepare
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.starts import add_start
-from asmdnn.primitives.products.strategies import add_amx
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import replace
@@ -180,11 +177,8 @@ def add_products(assembly: Assembly, job: RasterJob, raster: Raster, engine: Eng
         bias = job.start if job.bias is None else pixels("bias", job.bias, job.desc, axes)
         operands = tuple(pixels(name, tensor, job.desc, axes) for name, tensor in job.read.items())
         p = replace(product_of(job.desc, raster, axes), bias=bias, post_op_operands=operands)
-        done, prepared = len(assembly.phases), prepare(assembly, p, job.target)
-        is_ready = prepared.product is not None and not prepared.after and done == len(assembly.phases)
-        assert prepared.product is not None and is_ready, "all tensors have elements, and their channels are dense"
-        check_amx(prepared.product, job.target)
-        add_amx(assembly, prepared.product, job.target)
+        done = len(assembly.phases)
+        add_ready(assembly, p, job.target)
         if number:
             assembly.phases[done] = replace(assembly.phases[done], independent=True)
     return p
