@@ -23,7 +23,8 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.convolution.ends import TileEnds
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.operands import TileOperand, broadcast_layout
-from asmdnn.primitives.convolution.taps import ConvTaps, TapOffsets
+from asmdnn.primitives.convolution.tap_lists import TapOffsets
+from asmdnn.primitives.convolution.taps import ConvTaps
 from asmdnn.primitives.convolution.tiles import Pattern, Tiles
 from asmdnn.primitives.convolution.tiling import STREAM_BYTES
 from asmdnn.primitives.core.engine import Engine

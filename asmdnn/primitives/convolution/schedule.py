@@ -22,7 +22,8 @@ from asmdnn.primitives.convolution.ends import TileEnds
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.offsets import ConvPanels, Offsets
 from asmdnn.primitives.convolution.rounds import TileCut, TilePiece, cut_image, rounds_of, rounds_of_cut
-from asmdnn.primitives.convolution.taps import DepthTaps, make_tap_lists, rows_of_panel, taps_of_ranges
+from asmdnn.primitives.convolution.tap_lists import make_tap_lists
+from asmdnn.primitives.convolution.taps import DepthTaps, rows_of_panel, taps_of_ranges
 from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileTypes
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, choose_depths, prefetch_lines

@@ -8,9 +8,8 @@ formats are copied.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise, product
+from itertools import product
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
+from asmdnn.primitives.pooling_backward.patches import Patch, Reached, apart, patches_of, pixels_of
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import dataclass, replace
@@ -40,30 +40,6 @@ SUMS = "sums of positions"  # scratch
 AT_ONCE = 64  # positions of a pass, which are code
 MOST_CHANNELS = 128  # of a kernel, which are unrolled
 CALL_CYCLES, VECTOR_CYCLES, POSITION_CYCLES = 40, 2, 2
-
-
-class Reached(NamedTuple):
-    """A window that has a pixel: its result along an axis, and the pixel's number in it."""
-
-    output: int
-    position: int
-
-
-class Pixels(NamedTuple):
-    """Pixels at a place in the cells of an axis, and what reaches that of the first cell."""
-
-    place: int
-    windows: tuple[Reached, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """Along an axis: `count` cells from pixel `first` on, `step` pixels apart, with these pixels."""
-
-    first: int
-    step: int
-    count: int
-    pixels: tuple[Pixels, ...]
 
 
 def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
@@ -151,39 +127,6 @@ def tag_of(tensors: Mapping[str, MemoryDesc], lanes: int) -> str:
     inner = LETTERS[2 : tensors["diff_src"].ndims]
     usable = {f"aB{inner}{size}b" for size in (lanes, 8, 16)} | {f"a{inner}b"}
     return str(tags.pop()) if len(tags) == 1 and tags <= usable else f"aBx{lanes}b"
-
-
-def patches_of(desc: PoolingBackward, axis: int) -> Iterator[Patch]:
-    """All pixels along an axis: runs of cells that the same positions reach."""
-    size, made, stride = desc.diff_src.dims[2 + axis], desc.diff_dst.dims[2 + axis], desc.strides[axis]
-    step, before = desc.dilations[axis] + 1, desc.padding_l[axis]
-    shifts: list[list[tuple[int, int]]] = []  # of each place: from a cell to an output, and the position there
-    ends = {0}
-    for place in range(min(stride, size)):
-        count = len(range(place, size, stride))
-        far = [place + before - r * step for r in range(desc.kernel[axis])]
-        shifts.append([(distance // stride, r) for r, distance in enumerate(far) if distance % stride == 0])
-        ends |= {count} | {min(max(x, 0), count) for shift, _ in shifts[-1] for x in (-shift, made - shift)}
-    for begin, end in pairwise(sorted(ends)):
-        pixels = tuple(
-            Pixels(place, tuple(Reached(begin + n, r) for n, r in found if begin + n >= 0 and end + n <= made))
-            for place, found in enumerate(shifts)
-            if place + (end - 1) * stride < size
-        )
-        yield Patch(begin * stride, stride, end - begin, pixels)
-
-
-def apart(patch: Patch) -> Iterator[Patch]:
-    """Each place in its cells as one."""
-    for place, windows in patch.pixels:
-        yield replace(patch, first=patch.first + place, pixels=(Pixels(0, windows),))
-
-
-def pixels_of(patch: tuple[Patch, ...]) -> Iterator[tuple[int, list[tuple[Reached, ...]]]]:
-    """The pixels of a row's cell: their places in it, and windows, with what they are along each axis."""
-    *outer, row = patch
-    for place, windows in row.pixels:
-        yield place, list(product(*(along.pixels[0].windows for along in outer), windows))
 
 
 def calls_of(patch: tuple[Patch, ...], number: int, job: MaximaJob, dtype: DataType) -> Iterator[Call]:
