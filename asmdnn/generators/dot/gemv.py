@@ -79,48 +79,46 @@ class GemvSpec:
 
     def generate(self, asm: Assembler) -> None:
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
-        src, weights, dst = load_operands(asm)
-        group, most = self.types.group, self.pass_groups
-        whole, cut = divmod(self.depth, group)
+        code = GemvCode(self, dot)
+        (whole, cut), most = divmod(self.depth, self.types.group), self.pass_groups
         rest = (whole - 1) % most + 1 if whole else 0
-        code = GemvCode(self, dot, (weights, dst))
-
-        def advance(groups: int) -> None:
-            asm.ADD(src, groups * self.src_depth_bytes)
-            asm.ADD(weights, groups * group * self.weights_row_bytes)
-
         with dot.ready():
             if rest:
-                code.one_pass(src, [GROUP_BYTES] * rest, first=True)
+                code.one_pass([GROUP_BYTES] * rest, first=True)
             passes = (whole - rest) // most
             if passes:
                 with asm.repeated(passes, "passes left", "passes"):
-                    advance(rest)
-                    code.one_pass(src, [GROUP_BYTES] * most, first=False)
+                    code.advance(rest)
+                    code.one_pass([GROUP_BYTES] * most, first=False)
                     if rest != most:
-                        advance(most - rest)
+                        code.advance(most - rest)
             if cut:
                 if rest:
-                    advance(rest)
-                code.one_pass(src, [cut * self.types.src.size_bytes], first=not rest)
+                    code.advance(rest)
+                code.one_pass([cut * self.types.src.size_bytes], first=not rest)
         asm.ret()
 
 
 class GemvCode:
-    """dst = or += the products of the rows of a pass."""
+    """The code of the passes; pointers stay in registers."""
 
-    def __init__(self, spec: GemvSpec, dot: Dot, pointers: tuple[Register, Register]) -> None:
+    def __init__(self, spec: GemvSpec, dot: Dot) -> None:
         self.spec, self.dot, self.v, self.asm = spec, dot, dot.v, dot.asm
-        self.weights, self.dst = pointers
+        self.src, self.weights, self.dst = load_operands(dot.asm)
         self.rows = weight_rows(dot)
 
-    def one_pass(self, src: Register, groups: Sequence[int], first: bool) -> None:
-        """Of groups of so many bytes of src; the pointers are left as they were."""
+    def advance(self, groups: int) -> None:
+        """Advance to further rows of weights."""
+        self.asm.ADD(self.src, groups * self.spec.src_depth_bytes)
+        self.asm.ADD(self.weights, groups * self.spec.types.group * self.spec.weights_row_bytes)
+
+    def one_pass(self, groups: Sequence[int], first: bool) -> None:
+        """dst = or += the products of groups of so many bytes of src; the pointers are left as they were."""
         v, dot = self.v, self.dot
         registers, each = v.registers.take("src", len(groups) * dot.copy_registers), dot.copy_registers
         copies = [registers[k * each : (k + 1) * each] for k in range(len(groups))]
         for k, (copy, group_bytes) in enumerate(zip(copies, groups, strict=True)):
-            dot.keep(copy, mem(src, k * self.spec.src_depth_bytes, size=GROUP_BYTES), group_bytes)
+            dot.keep(copy, mem(self.src, k * self.spec.src_depth_bytes, size=GROUP_BYTES), group_bytes)
         held = groups[-1] // self.spec.types.src.size_bytes + (len(groups) - 1) * self.spec.types.group
         chunk = CHUNK * v.lanes
         steps = (self.weights, self.spec.types.weights.size_bytes * chunk), (self.dst, CHUNK * v.bytes)
