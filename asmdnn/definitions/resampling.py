@@ -14,13 +14,21 @@ ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 Taps = tuple[Array, Doubles]  # indices and weights, both [taps, outputs]
 
 
+def over(x: Array, factor: float, n: int, outputs: int) -> Array:
+    """x / factor; of a factor that is the quotient of sizes as a fraction of them, so that halves stay halves: which of
+    two elements is nearest then depends on the rounding that is asked for, and on nothing else."""
+    return x * n / outputs if factor == outputs / n else x / factor
+
+
 COORDINATES: dict[str, Callable[[Array, int, int, float], Array]] = {  # of element i, n elements, outputs, factor
-    "asymmetric": lambda i, n, outputs, factor: i / factor,
+    "asymmetric": lambda i, n, outputs, factor: over(i, factor, n, outputs),
     "align_corners": lambda i, n, outputs, factor: i * (n - 1) / (factor * n - 1) if outputs > 1 else i * 0,
-    "half_pixel": lambda i, n, outputs, factor: (i + 0.5) / factor - 0.5,
-    "pytorch_half_pixel": lambda i, n, outputs, factor: (i + 0.5) / factor - 0.5 if outputs > 1 else i * 0,
+    "half_pixel": lambda i, n, outputs, factor: over(i + 0.5, factor, n, outputs) - 0.5,
+    "pytorch_half_pixel": lambda i, n, outputs, factor: (
+        over(i + 0.5, factor, n, outputs) - 0.5 if outputs > 1 else i * 0
+    ),
     "half_pixel_symmetric": lambda i, n, outputs, factor: (
-        n / 2 * (1 - outputs / (factor * n)) + (i + 0.5) / factor - 0.5
+        n / 2 * (1 - outputs / (factor * n)) + over(i + 0.5, factor, n, outputs) - 0.5
     ),
 }
 

@@ -1,5 +1,7 @@
 """Resampling of all algorithms, coordinates and layouts, against sparse matrices; types; torch; bad input."""
 
+from fractions import Fraction
+from math import floor
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,19 @@ def test_elements_at_one_distance_are_copied(isa: str, dims: Any, sizes: Any, dt
     dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
     factors = (size // made for size, made in zip(dims[2:], sizes, strict=True))
     assert np.array_equal(found.numpy(), x[(..., *(slice(n // 2, None, n) for n in factors))])
+
+
+@pytest.mark.parametrize("rounding", ["round_prefer_ceil", "floor"])
+def test_halves_are_halves(rounding: Any) -> None:
+    """(o + 1/2) I / O, which a quotient of sizes that was rounded would bring to one side or the other."""
+    for size, made in ((30, 33), (33, 19), (60, 33), (54, 37), (50, 7), (28, 9)):
+        desc = dnn.ResamplingForward(
+            "nearest", dnn.MemoryDesc((1, 1, size), dnn.f32, "abc"), dnn.MemoryDesc((1, 1, made), dnn.f32, "abc"),
+            rounding=rounding,
+        )  # fmt: skip
+        exact = [Fraction(2 * o + 1, 2) * size / made for o in range(made)]
+        wanted = [max(0, min(size - 1, floor(x if rounding != "floor" else x - Fraction(1, 2)))) for x in exact]
+        assert desc.taps(0).indices[:, 0].tolist() == wanted
 
 
 @pytest.mark.parametrize("dims", [(1, 300, 3, 5), (3, 2, 200, 9), (2, 2, 1, 100)])

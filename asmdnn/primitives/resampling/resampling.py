@@ -106,7 +106,7 @@ def rows(request: ResampleRequest) -> Plan:
 def strided(request: ResampleRequest) -> Plan:
     """A copy of the elements of src that lie at one distance along each axis: all others are never read."""
     src, dst = request.tensors["src"], request.tensors["dst"]
-    if request.chain or src.dtype != dst.dtype:
+    if request.chain or src.dtype != dst.dtype or 0 in dst.dims:
         raise Refused("it copies elements of one type, without post-ops")
     steps = [request.desc.taps(axis).steps() for axis in range(src.ndims - 2)]
     if None in steps or any(dim > 1 for dim, _ in src.inner_blocks):

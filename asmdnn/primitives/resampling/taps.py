@@ -70,10 +70,16 @@ class ResampleRun(NamedTuple):
     together: int
 
 
+def over(results: Numbers, scale: float, size: int, made: int) -> Numbers:
+    """results / scale; of the quotient of sizes as a fraction of them.  So places that lie in the middle between two
+    elements do, and which one is the nearest depends on the rounding alone."""
+    return results * size / made if scale == made / size else results / scale
+
+
 COORDINATES: Final[Mapping[str, Callable[[Numbers, float, int, int], Numbers]]] = {
-    "half_pixel": lambda o, scale, size, made: (o + 0.5) / scale - 0.5,
+    "half_pixel": lambda o, scale, size, made: over(o + 0.5, scale, size, made) - 0.5,
     "align_corners": lambda o, scale, size, made: o * (size - 1) / (made - 1) if made > 1 else 0 * o,
-    "asymmetric": lambda o, scale, size, made: o / scale,
+    "asymmetric": lambda o, scale, size, made: over(o, scale, size, made),
 }
 ROUNDINGS: Final[Mapping[str, Callable[[Numbers], Any]]] = {
     "round_prefer_floor": lambda x: np.ceil(x - 0.5),
