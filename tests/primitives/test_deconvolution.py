@@ -196,14 +196,27 @@ def test_many_images_are_rounds() -> None:
     assert sum(len(phase.records) for phase in pd.plan.phases) < 30_000
 
 
-def test_nothing_reaches_some_pixels(isa: str) -> None:
-    """A stride beyond the kernel leaves pixels that get the bias, through the post-ops."""
-    problem = parse_deconv_problem("mb1ic4ih3oc5oh9kh1sh3")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("direct", "mb1ic4ih3oc5oh9kh1sh3"),
+        ("depthwise", "g19mb2ic19ih5oc19oh14kh1sh3"),
+        ("depthwise", "g16mb1ic16ih4iw30oc16oh10ow89kh2kw1sh3sw3ph1pw0"),
+        ("grouped", "g5mb1ic20ih3oc20oh14kh2sh5"),
+        ("grouped", "g4mb2ic8iw9oc8ow25kw1sw3"),
+        ("depthwise", "g8mb1ic8id2ih3iw3oc8od4oh9ow7kd1kh3kw1sd3sh3sw3pd0ph0pw0"),
+    ],
+)
+def test_nothing_reaches_some_pixels(isa: str, name: str, text: str) -> None:
+    """A stride beyond the kernel leaves pixels that get the bias, through the post-ops; rows and tiles write them, too."""
+    problem = parse_deconv_problem(text)
     data = data_of(problem)
     pd = proved(described(problem, "any", "any", "any"), isa, dnn.Attr([dnn.Eltwise("relu")]))
-    result = run(pd, data)
-    assert np.array_equal(result, np.maximum(answer(problem, data), 0))
-    assert np.array_equal(result[0, :, 1, 1], np.maximum(data["bias"], 0))
+    assert pd.implementation.split(":")[0].endswith(name)
+    wanted = np.maximum(answer(problem, data), 0)
+    assert np.array_equal(run(pd, data), wanted)
+    bias = np.maximum(data["bias"], 0).reshape(1, -1, *[1] * (wanted.ndim - 2))
+    assert (wanted == bias).all(axis=(0, 1)).any()
 
 
 @pytest.mark.parametrize(

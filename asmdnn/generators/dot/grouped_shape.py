@@ -151,7 +151,7 @@ class GroupedRows(RowNumbers, WithEpilogue):
         v = VECTORS[self.isa]
         tail = TAIL_REGISTERS[v.bytes] * (channels < lanes_of(self.isa))
         room = v.count - max(OTHER_REGISTERS, tail + self.held + 1) - self.own_registers
-        pixels = min(room, max(LEAST_PIXELS, MOST_MULTIPLIES // (self.kernel * self.parts)))
+        pixels = min(room, max(LEAST_PIXELS, MOST_MULTIPLIES // max(1, self.kernel * self.parts)))
         segments = -(-width // pixels)
         longer = -(-width // (segments - 1)) if segments > 1 else width
         return longer if width < LEAST_PIXELS * segments and pixels < longer <= room else pixels

@@ -21,8 +21,6 @@ def parts_of(desc: DeconvolutionForward, src: ImageLayout, dst: ImageLayout) -> 
     """The convolutions of three axes, one for each place in a cell of strides.  Raises Refused."""
     g = grouped.make_geometry(desc, src, dst)
     parts = [part_of(g, places) for places in product(*(range(min(axis.s, axis.o)) for axis in g.axes))]
-    if not all(part.positions for part in parts):
-        raise Refused("a stride is beyond the kernel, so that nothing reaches some pixels")
     return parts
 
 
