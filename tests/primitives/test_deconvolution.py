@@ -208,7 +208,7 @@ def test_many_images_are_rounds() -> None:
     ],
 )
 def test_nothing_reaches_some_pixels(isa: str, name: str, text: str) -> None:
-    """A stride beyond the kernel leaves pixels that get the bias, through the post-ops; rows and tiles write them, too."""
+    """A stride beyond the kernel leaves pixels that get the bias, through the post-ops."""
     problem = parse_deconv_problem(text)
     data = data_of(problem)
     pd = proved(described(problem, "any", "any", "any"), isa, dnn.Attr([dnn.Eltwise("relu")]))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from asmdnn.planning.plan import Plan
-from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution import grouped
@@ -18,10 +18,10 @@ from asmdnn.types import f32
 
 
 def parts_of(desc: DeconvolutionForward, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
-    """The convolutions of three axes, one for each place in a cell of strides.  Raises Refused."""
+    """The convolutions of three axes, one for each place in a cell of strides; without products where nothing reaches
+    it."""
     g = grouped.make_geometry(desc, src, dst)
-    parts = [part_of(g, places) for places in product(*(range(min(axis.s, axis.o)) for axis in g.axes))]
-    return parts
+    return [part_of(g, places) for places in product(*(range(min(axis.s, axis.o)) for axis in g.axes))]
 
 
 def planned(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Plan:
