@@ -122,6 +122,26 @@ def test_groups_of_halves(level: str, src: dnn.DataType, shape: str) -> None:
     assert pd.implementation in (f"{name}:{level}", f"widen+{name}:{level}")
 
 
+@SOURCES
+@OF_BYTES
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("g19mb1ic19ih6iw14oc19oh6ow14kh3kw11ph1pw5", "floats+"),
+        ("g9mb2ic9ih30oc9oh30kh13ph6", "floats+"),
+        ("g9mb1ic9iw70oc9ow70kw65pw32", "floats+"),
+        ("g9mb1ic9ih20oc9oh20kh17ph8", "direct"),
+        ("g9mb1ic9ih12oc9oh12kh9ph4", "depthwise"),
+    ],
+)
+def test_long_kernels(level: str, src: dnn.DataType, text: str, name: str) -> None:
+    """Rows of bytes are up to nine wide; floats take wider ones, up to 258 products, whose sums they hold."""
+    case = TypedConv(text, (src, dnn.s8, dnn.s8), tags=("any",) * 3)
+    data, pd = case.data(), case.planned(level)
+    assert pd.implementation.startswith(name)
+    assert np.array_equal(computed(pd, data), rounded(sums(case.problem, data["src"], data["weights"]), dnn.s8))
+
+
 @pytest.mark.isa("avx2")
 @SOURCES
 @pytest.mark.parametrize(

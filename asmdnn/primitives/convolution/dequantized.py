@@ -3,14 +3,14 @@
     integers   src and weights, less their zero points, become s32; sums are exact, modulo 2^32
     floats     src and weights, less their zero points, become f32, and so are sums
 
-These are zero points of weights or of src's channels, and u8 weights.  Both tensors are written in every call.  Scales
-of src's channels come before sums, which are of floats then; others are links after the sums.  Floats are for few
-products, too: their sums are exact where zero points are bytes.  Padding is 0 then, as it should be.
+These are zero points of weights or of src's channels, u8 weights, and long kernels of a channel each.  Both tensors are
+written in every call.  Scales of src's channels come before sums, which are of floats then; others are links after the
+sums.  Floats are for few products, too: their sums are exact where zero points are bytes.  Padding is 0 then, as it
+should be.
 """
 
 from collections.abc import Iterator
 from functools import partial
-from math import prod
 from typing import Any
 
 from asmdnn.isa.vectors import f32_level
@@ -24,6 +24,7 @@ from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.convolution.direct import NAME, Parts, planned_parts
 from asmdnn.primitives.convolution.multiplied import level_inside
 from asmdnn.primitives.convolution.reordered import ways_around
+from asmdnn.primitives.convolution.sums_of_bytes import CHANNELS, are_long_rows, needs_integers, scales_channels
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import Answer, Planner, try_all
 from asmdnn.primitives.products.quantities import add_numbers, room_of
@@ -31,9 +32,6 @@ from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.types import INTEGERS8, f32, s8, s32
 
 FACTORS = ("src", "weights")
-CHANNEL = 1  # the dim
-CHANNELS = 1 << CHANNEL  # of src: the bit of their dim in a mask
-MOST_IN_FLOATS = 2**24 // 255**2  # products of two differences of bytes whose sums f32 holds
 NUMBERS = {"integers": s32, "floats": f32}
 AROUND_INTEGERS = (("pack", ("weights",)), ("pack+reorder", ("weights", "dst")))
 
@@ -56,19 +54,6 @@ def of_numbers(parts: Parts[Any], planners: tuple[Planner[Any], ...]) -> Planner
     return numbers
 
 
-def needs_integers(desc: Any, attr: Attr) -> bool:
-    """Whether sums have to be exact, which those of f32 may not be; sums of either type may be asked for."""
-    if desc.dst.dtype == s32 or attr.accumulation_mode in (s32.name, f32.name):
-        return attr.accumulation_mode != f32.name
-    products = prod(desc.weights.dims) // max(1, desc.dst.dims[CHANNEL])
-    return not scales_channels(attr) and products > MOST_IN_FLOATS
-
-
-def scales_channels(attr: Attr) -> bool:
-    """Whether scales come before sums."""
-    return bool(dict(attr.scales).get("src", 0) & CHANNELS)
-
-
 def of_integers(parts: Parts[Any]) -> Planner[Any]:
     """The planner of s32 times s32, which no caller passes."""
     direct = partial(planned_parts, parts=parts, level=level_inside)
@@ -83,7 +68,7 @@ def check(desc: Any, attr: Attr) -> None:
     """Raise Refused for what others compute, or nothing does."""
     points = dict(attr.zero_points)
     is_needed = "weights" in points or points.get("src") or scales_channels(attr)
-    if not is_needed and desc.weights.dtype == s8:
+    if not is_needed and desc.weights.dtype == s8 and not are_long_rows(desc, attr):
         raise Refused("tiles of bytes take such weights, and one zero point of src")
     if points.get("weights") or points.get("src", 0) & ~CHANNELS:
         raise Refused(f"zero points are {points}: of src they have the mask 0 or 2, of weights 0")

@@ -27,6 +27,7 @@ from asmdnn.primitives.convolution.multiplied import level_of, types_for, types_
 from asmdnn.primitives.convolution.refusals import check_weights
 from asmdnn.primitives.convolution.schedule import schedule_tiles
 from asmdnn.primitives.convolution.starts import Starts, starts_of, zero_points_of
+from asmdnn.primitives.convolution.sums_of_bytes import are_long_rows
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution.tile_refusals import check_cut_steps, check_groups, check_steps, check_tensors
 from asmdnn.primitives.convolution.tiling import choose_tiling
@@ -45,12 +46,20 @@ SCALED_GROUPS = {"src": {0: 0}, "weights": {0: 1, 1: 1}}  # and, with weights of
 @implementation(NAME, f32_dot_level)
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan `desc`.  Raises Refused."""
+    check_rows_of_bytes(desc, attr)
     return planned_parts(desc, attr, engine, one_part, has_sums=True)
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     """The same, for planners that use it as a part."""
+    check_rows_of_bytes(desc, attr)
     return planned_parts(desc, attr, engine, one_part)
+
+
+def check_rows_of_bytes(desc: ConvolutionForward, attr: Attr) -> None:
+    """Raise Refused where tiles would have one channel."""
+    if are_long_rows(desc, attr):
+        raise Refused("the kernel of a channel of bytes is too long for rows, and floats hold its sums")
 
 
 def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
