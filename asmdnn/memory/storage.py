@@ -78,7 +78,8 @@ class Memory:
                 raise InvalidArguments(
                     f"array has strides {array.strides} in bytes, so elements share memory: use numpy.ascontiguousarray"
                 )
-            storage = as_strided(array, (desc.size_bytes // dtype.size_bytes,), (dtype.size_bytes,))
+            stored = array.view(dtype.numpy)  # as_strided knows numpy's own types alone
+            storage = as_strided(stored, (desc.size_bytes // dtype.size_bytes,), (dtype.size_bytes,))
         memory = cls.__new__(cls)
         memory._set(desc, storage.view(dtype.numpy))
         return memory

@@ -215,6 +215,22 @@ def test_from_array_takes_any_positive_strides() -> None:
     assert base[1, 2, 0, 0] == -1
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [np.float32, np.float16, np.int32, np.int8, np.uint8, "bfloat16", "float8_e5m2", "float8_e4m3fn"],
+)
+def test_from_array_takes_strides_of_every_type(kind: Any) -> None:
+    """numpy calls float8_e5m2 "<f1", which it does not know itself."""
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = np.dtype(getattr(ml_dtypes, kind) if isinstance(kind, str) else kind)
+    base = np.arange(48).reshape(6, 8).astype(dtype)
+    for view in (base.T, base[:, 2:5], base[::2, ::3]):
+        memory = Memory.from_array(view)
+        assert memory.address == view.ctypes.data
+        found = memory.array.view(dtype)[memory.desc.offsets()]
+        assert found.tobytes() == view.tobytes()
+
+
 def test_from_array_finds_the_tag() -> None:
     nhwc = np.zeros((2, 5, 4, 3), np.float32).transpose(0, 3, 1, 2)
     assert Memory.from_array(nhwc).desc == MemoryDesc((2, 3, 5, 4), f32, "nhwc")
