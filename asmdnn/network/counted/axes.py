@@ -4,15 +4,16 @@ A node whose operator keeps such places apart (rules.py) is planned as any other
 data decide, as it has without a bound: the model is cut there, or the node is refused.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from asmdnn.errors import shown
 from asmdnn.network.counted.bounds import is_bounded, without_bound
 from asmdnn.network.counted.choosing import Chooser, Chosen, CountedChoice
-from asmdnn.network.counted.collecting import COLLECTS, FilledPlaces
+from asmdnn.network.counted.collecting import FilledPlaces
+from asmdnn.network.counted.crossing import crossed
 from asmdnn.network.counted.cutting import best, sliced, sliced_to_count, smallest
 from asmdnn.network.counted.dims import (
     MOVES_DIMS,
@@ -28,9 +29,10 @@ from asmdnn.network.counted.dims import (
 from asmdnn.network.counted.numbers import PlaceNumbers, chooses_along
 from asmdnn.network.counted.numbers import moved as moved_numbers
 from asmdnn.network.counted.operators import WRITERS, chooses_by
+from asmdnn.network.counted.passed import passed_on
 from asmdnn.network.counted.putting import SCATTERS, counted_by, scattered
 from asmdnn.network.counted.reading import CountedReading
-from asmdnn.network.counted.rules import INDICES, KEEP_ZEROS, RULES
+from asmdnn.network.counted.rules import KEEP_ZEROS, RULES
 from asmdnn.network.cuts import CountOf
 from asmdnn.network.decompositions.words import Sentences
 from asmdnn.network.graph import NOTHING, Body, Node, captured
@@ -38,7 +40,6 @@ from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.splitting import DecidedByData
 from asmdnn.records import replace
 
-Found = TypeVar("Found")
 SMALLEST = {"Min", "ReduceMin"}
 BY_DIMS = MOVES_DIMS | SMALLEST | {"Shape", "Expand", "ConstantOfShape", "Range", "TopK", "GatherND", *SCATTERS}
 GATHERS = {"Gather", "GatherND"}
@@ -60,24 +61,32 @@ class CountedFolding(Sentences, Protocol):
 
 def counted_axes(folding: CountedFolding, body: Body) -> "CountedAxes | None":
     """None for a model without bounds."""
-    return CountedAxes(folding) if any(map(is_bounded, body.nodes)) else None
+    return CountedAxes(folding, body) if any(map(is_bounded, body.nodes)) else None
 
 
 class CountedAxes:
     """axes: by value, under the names that folding knows; choices: by the value that chooses; dims: integers of which
-    some are a count; places: those of which some number places of a choice, which count where they count themselves."""
+    some are a count; places: those of which some number places of a choice, which count where they count themselves;
+    crossed: values with two counted axes, which no output is."""
 
-    def __init__(self, folding: CountedFolding) -> None:
+    def __init__(self, folding: CountedFolding, body: Body) -> None:
         self.folding = folding
         self.axes: dict[str, CountedAxis] = {}
         self.choices: dict[str, CountedChoice] = {}
         self.dims: dict[str, CountedDims] = {}
         self.places: dict[str, PlaceNumbers] = {}
+        self.crossed: dict[str, tuple[CountedAxis, ...]] = {}
+        self.outputs = {*body.outputs}
 
     def node(self, node: Node) -> None:
         """Take a node of the model in.  Raises DecidedByData for one that mixes places."""
         inputs = {i: self.axes[name] for i, name in enumerate(node.inputs) if name in self.axes}
-        inside = [self.axes[known] for x in captured(node) if (known := self.folding.known(x)) in self.axes]
+        several = [axes for name in node.inputs for axes in self.crossed.get(name, ())]
+        inside = [axis for x in captured(node) for axis in self.axes_of(self.folding.known(x))]
+        if several and not self.cross(node):
+            raise mixing(node, several)
+        if several:
+            return
         if is_bounded(node):
             if self.folding.values[chooses_by(node)].data is None:
                 self.choose(node, inputs)
@@ -92,9 +101,28 @@ class CountedAxes:
             return
         reading = None if inside else self.reading(node, inputs)
         filled = None if reading is None else passed_on(reading)
-        if filled is None:
+        if filled is not None:
+            self.compute(node, inputs, filled)
+        elif inside or not self.cross(node):
             raise mixing(node, [*inputs.values(), *inside])
-        self.compute(node, inputs, filled)
+
+    def axes_of(self, name: str) -> tuple[CountedAxis, ...]:
+        """All of a value."""
+        return (self.axes[name],) if name in self.axes else self.crossed.get(name, ())
+
+    def cross(self, node: Node) -> bool:
+        """Whether each counted axis goes through a node by itself; then it is taken in."""
+        pairs = [(i, one.axis, one.choice) for i, name in enumerate(node.inputs) for one in self.axes_of(name)]
+        found = None if captured(node) else crossed(Chooser(self.folding, node), node, pairs)
+        if found is None or (len(found[1]) > 1 and not self.outputs.isdisjoint(node.outputs)):
+            return False
+        known, axes = found
+        self.folding.node(known)
+        results = tuple(CountedAxis(axis, choice, is_zero=False) for axis, choice in axes.items())
+        for name in map(self.folding.known, filter(None, node.outputs)):
+            self.axes |= {name: results[0]} if len(results) == 1 else {}
+            self.crossed |= {name: results} if len(results) > 1 else {}
+        return True
 
     def by_dims(self, node: Node, inputs: Mapping[int, CountedAxis]) -> Node | None:
         """The node with dims that are known, where a count was among them; None for one that has been taken in."""
@@ -254,23 +282,6 @@ class CountedAxes:
         """What counts places of outputs, as further outputs.  outputs: values by name."""
         known = [(name, self.axes[value]) for name, value in outputs.items() if value in self.axes]
         return {CountOf(name, one.axis, one.choice.of): one.choice.total for name, one in known}
-
-
-def passed_on(reading: CountedReading) -> FilledPlaces | None:
-    """What a node needs where places do not count, and the axis of its results; None for one that mixes places."""
-    op = reading.node.op
-    axis = ruled(RULES[op], reading)
-    if axis is not None:
-        return FilledPlaces(dict.fromkeys(INDICES.get(op, ()), 0), axis)
-    return ruled(COLLECTS[op], reading) if op in COLLECTS else None
-
-
-def ruled(rule: Callable[[CountedReading], Found], reading: CountedReading) -> Found:
-    """What a rule says.  Raises InvalidArguments for operands that do not fit."""
-    try:
-        return rule(reading)
-    except Exception as error:  # whatever they lead to
-        raise_own(error, reading.node, reading.values)
 
 
 def mixing(node: Node, counted: Sequence[CountedAxis]) -> DecidedByData:
