@@ -10,7 +10,7 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.network.calls.numpy_part import NumpyPart
 from asmdnn.network.calls.running import NativePart, NetworkPart, Runnable, SegmentInterface
 from asmdnn.network.compiled import CompiledSegment, compiled, runner_of
-from asmdnn.network.cuts import CountOf, OutputCut, cuts_of_graph
+from asmdnn.network.cuts import CountOf, OutputCut, cuts_of_graph, joined
 from asmdnn.network.declaring import check_any_batch, check_asked, mapping
 from asmdnn.network.graph import Model, Node
 from asmdnn.network.known import OperatorUse, uses_of
@@ -129,7 +129,7 @@ def runnable(
         parts=tuple(parts_of(graph, segments, engine)),
         states=tuple(write_of(graph, state) for state in model.states),
         borders=model.borders,
-        cuts={name: cut for name, cut in cuts_of_graph(graph.outputs).items() if not is_whole(graph, name, cut)},
+        cuts=joined(found for found in cuts_of_graph(graph.outputs) if not is_whole(graph, *found)),
     )
 
 

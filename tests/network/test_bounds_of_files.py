@@ -317,7 +317,7 @@ MIXING = {
     "one row": [node("Concat", "kept x", "c", axis=0), node("Gather", "c zeros", "y")],
     "flat": [node("Reshape", "kept minus", "r"), node("Exp", "r", "y")],
     "end": [node("Slice", "kept minus far", "y")],
-    "pairs": [node("Transpose", "kept", "t"), node("MatMul", "kept t", "y")],
+    "pairs": [node("Transpose", "kept", "t"), node("MatMul", "kept t", "s"), node("Flatten", "s", "y", axis=0)],
     "size": [node("Size", "kept", "s"), node("Cast", "s", "y", to=F32)],
 }
 

@@ -1,6 +1,7 @@
-"""Values that are counted along two axes inside a network, within bounds: as onnxruntime."""
+"""Values that are counted along two axes, within bounds: as onnxruntime."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,8 +102,23 @@ def test_places_of_two_choices(threads: int) -> None:
     assert net.outputs["y"][0] == (dnn.Dim("rows", 0, ROWS), 8)
 
 
+@pytest.mark.parametrize("last", [node("Relu", "s", "y"), node("Softmax", "s", "y"), node("Transpose", "s", "y")])
+def test_outputs_with_two_counted_axes(last: Any, tmp_path: Path) -> None:
+    """Also out of a file."""
+    data = graph(node("Transpose", "others", "keys", perm=[1, 0]), node("MatMul", "rows keys", "s"), last)
+    bounds = {"rows": ROWS, "others": OTHERS}
+    feeds = fed(data, 1, 4, ROWS)
+    net = within(data, bounds, *feeds)
+    dims = dnn.Dim("rows", 0, ROWS), dnn.Dim("others", 0, OTHERS)
+    assert net.outputs["y"][0] == (dims if last.op_type != "Transpose" else dims[::-1])
+    net.save(tmp_path / "y.pack")
+    saved = dnn.load_pack(tmp_path / "y.pack")
+    assert saved.outputs == net.outputs
+    for feed in feeds:
+        assert np.array_equal(saved.run(feed)["y"], net.run(feed)["y"])
+
+
 MIXED = {
-    "an output": node("MatMul", "rows columns", "y"),
     "one value twice": node("MatMul", "scaled scaled", "y"),
     "a mean": node("ReduceMean", "scaled first", "y"),
     "its elements in a row": node("Flatten", "scaled", "y", axis=0),

@@ -61,22 +61,21 @@ class CountedFolding(Sentences, Protocol):
 
 def counted_axes(folding: CountedFolding, body: Body) -> "CountedAxes | None":
     """None for a model without bounds."""
-    return CountedAxes(folding, body) if any(map(is_bounded, body.nodes)) else None
+    return CountedAxes(folding) if any(map(is_bounded, body.nodes)) else None
 
 
 class CountedAxes:
     """axes: by value, under the names that folding knows; choices: by the value that chooses; dims: integers of which
     some are a count; places: those of which some number places of a choice, which count where they count themselves;
-    crossed: values with two counted axes, which no output is."""
+    crossed: values with two counted axes."""
 
-    def __init__(self, folding: CountedFolding, body: Body) -> None:
+    def __init__(self, folding: CountedFolding) -> None:
         self.folding = folding
         self.axes: dict[str, CountedAxis] = {}
         self.choices: dict[str, CountedChoice] = {}
         self.dims: dict[str, CountedDims] = {}
         self.places: dict[str, PlaceNumbers] = {}
         self.crossed: dict[str, tuple[CountedAxis, ...]] = {}
-        self.outputs = {*body.outputs}
 
     def node(self, node: Node) -> None:
         """Take a node of the model in.  Raises DecidedByData for one that mixes places."""
@@ -114,7 +113,7 @@ class CountedAxes:
         """Whether each counted axis goes through a node by itself; then it is taken in."""
         pairs = [(i, one.axis, one.choice) for i, name in enumerate(node.inputs) for one in self.axes_of(name)]
         found = None if captured(node) else crossed(Chooser(self.folding, node), node, pairs)
-        if found is None or (len(found[1]) > 1 and not self.outputs.isdisjoint(node.outputs)):
+        if found is None:
             return False
         known, axes = found
         self.folding.node(known)
@@ -280,7 +279,7 @@ class CountedAxes:
 
     def counts(self, outputs: Mapping[str, str]) -> dict[str, str]:
         """What counts places of outputs, as further outputs.  outputs: values by name."""
-        known = [(name, self.axes[value]) for name, value in outputs.items() if value in self.axes]
+        known = [(name, axis) for name, value in outputs.items() for axis in self.axes_of(value)]
         return {CountOf(name, one.axis, one.choice.of): one.choice.total for name, one in known}
 
 
