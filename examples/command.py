@@ -4,7 +4,7 @@ import sys
 import wave
 from collections.abc import Callable
 
-from asmdnn.errors import AsmdnnError
+from asmdnn.errors import AsmdnnError, counted
 from examples.models import MissingModel
 
 WRONG = (AsmdnnError, MissingModel, OSError, ValueError, EOFError, wave.Error)
@@ -23,8 +23,11 @@ def command(main: Callable[..., object], doc: str | None, most: int | None = 0) 
     if unknown := next((word for word in words if word.startswith("-")), None):
         sys.exit(f"{sys.argv[0]}: '{unknown}' is no option; --help says what there is")
     if most is not None and len(words) > most:
-        sys.exit(f"{sys.argv[0]}: {len(words)} words are given, it takes {most or 'none'}; --help says which")
+        takes = counted(most, "word") if most else "no words"
+        sys.exit(f"{sys.argv[0]}: it takes {takes}, not {' '.join(words)}; see --help")
     try:
         main() if most == 0 else main(words)
     except WRONG as error:
-        sys.exit(f"{sys.argv[0]}: {' '.join(str(error).split()) or type(error).__name__}")
+        is_file = isinstance(error, OSError) and error.filename and error.strerror
+        what = f"{error.filename} cannot be used: {error.strerror}" if is_file else str(error)
+        sys.exit(f"{sys.argv[0]}: {' '.join(what.split()) or type(error).__name__}")

@@ -37,8 +37,10 @@ def ended(monkeypatch: pytest.MonkeyPatch, *words: str, error: Exception | None 
 def test_what_is_wrong_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended(monkeypatch, "x", error=MissingModel("no digits")) == "some.py: no digits"
     assert ended(monkeypatch, "x", error=EOFError()) == "some.py: EOFError"
+    missing = FileNotFoundError(2, "No such file or directory", "x.wav")
+    assert ended(monkeypatch, "x.wav", error=missing) == "some.py: x.wav cannot be used: No such file or directory"
     assert ended(monkeypatch, "--fast") == "some.py: '--fast' is no option; --help says what there is"
-    assert ended(monkeypatch, "x", "y") == "some.py: 2 words are given, it takes 1; --help says which"
+    assert ended(monkeypatch, "x", "y") == "some.py: it takes 1 word, not x y; see --help"
     monkeypatch.setattr(sys, "argv", ["some.py", "--help"])
     command(lambda: pytest.fail("it ran"), "What it does.\n")
     assert capsys.readouterr().out == "What it does.\n"
