@@ -86,7 +86,7 @@ def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "
     Raises InvalidArguments for a pack of kernels, too.
     """
     where = place_of(path, sha256)
-    if not image_file.is_image(where):
+    if where.is_file() and not image_file.is_image(where):
         raise InvalidArguments(f"the pack {shown(str(where))} is no saved network: make one with Network.save.")
     return network_at(where, threads, sha256)
 

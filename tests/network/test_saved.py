@@ -333,3 +333,13 @@ def test_what_is_no_file(tmp_path: Path, file: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(InvalidArguments, match="regular file"):
         dnn.load_pack(tmp_path / "fifo")
+
+
+def test_networks_that_cannot_be_read_say_why(tmp_path: Path) -> None:
+    (tmp_path / "text.pack").write_text("no network")
+    with pytest.raises(InvalidArguments, match=r"text\.pack' is no saved network: make one with Network\.save"):
+        dnn.load_network(tmp_path / "text.pack")
+    with pytest.raises(InvalidArguments, match=r"none\.pack' cannot be read \(No such file or directory\)"):
+        dnn.load_network(tmp_path / "none.pack")
+    with pytest.raises(InvalidArguments, match="is not a regular file"):
+        dnn.load_network(tmp_path)
