@@ -64,12 +64,18 @@ def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"{name} must be an array, not {shown(given)}") from None
     if array.shape != shape or array.dtype != dtype:
-        order = "" if array.dtype.isnative else " in the other byte order"
-        raise InvalidArguments(
-            f"{name} is {array.dtype.name}{list(array.shape)}{order}, the network takes {dtype.name}{list(shape)}: "
-            "convert it, or load the model for other shapes"
-        )
+        raise unlike(name, array, shape, dtype)
     return array
+
+
+def unlike(name: str, array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> InvalidArguments:
+    """The error about an array of other dims or of another type."""
+    if array.dtype.kind == "O" and dtype.kind != "O" and not array.ndim:
+        return InvalidArguments(f"{name} must be an array, not {shown(array.item())}")
+    order = "" if array.dtype.isnative else " in the other byte order"
+    given = f"{array.dtype.name}{list(array.shape)}{order}, the network takes {dtype.name}{list(shape)}"
+    ways = ["convert it"] * (array.dtype != dtype) + ["load the model for its dims"] * (array.shape != shape)
+    return InvalidArguments(f"{name} is {given}: {', and '.join(ways)}")
 
 
 def check_apart(names: Iterable[str], outputs: Collection[str], arrays: Mapping[str, Array]) -> None:

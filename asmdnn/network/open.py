@@ -230,6 +230,8 @@ class OpenNetwork(Network):
     def _shapes_in(self, feeds: Mapping[str, Any]) -> Iterator[tuple[int, ...]]:
         for name in self._open:
             array = feeds[name]
+            if array is None:
+                raise InvalidArguments(f"{name} must be an array, not None")
             try:
                 yield array.shape if type(array) is np.ndarray else tuple(int(n) for n in np.shape(array))
             except Exception:  # whatever the caller's object does

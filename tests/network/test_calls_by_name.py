@@ -93,3 +93,22 @@ def test_steps(name: str) -> None:
     call, message = STEPS[name]
     with pytest.raises(InvalidArguments, match=message):
         call(step_of())
+
+
+@pytest.mark.parametrize(
+    ("given", "fixed", "open_one"),
+    [
+        (None, "x must be an array, not None$", "x must be an array, not None$"),
+        ({}, r"x must be an array, not \{\}$", r"input x is \[\], the network takes float32\[n, 3\]$"),
+        (np.zeros((2, 3)), r"x is float64\[2, 3\], .*float32\[2, 3\]: convert it$", "takes .*: convert it$"),
+        (np.zeros((2, 4), np.float32), ": load the model for its dims$", r"input x is \[2, 4\], the network takes"),
+        (np.zeros((4, 3)), ": convert it, and load the model for its dims$", r"x is float64\[4, 3\], .*: convert it$"),
+    ],
+)
+def test_arrays_that_do_not_fit(given: Any, fixed: str, open_one: str) -> None:
+    """What is wrong with them, and no more, is to be mended."""
+    for first, says in ((2, fixed), ("n", open_one)):
+        graph = dnn.Graph()
+        net = graph.compile(engine=engine(), y=graph.apply("Relu", graph.input("x", (first, 3))))
+        with pytest.raises(dnn.InvalidArguments, match=says):
+            net.run({"x": given})
