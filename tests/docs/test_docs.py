@@ -105,6 +105,14 @@ def test_relative_links_resolve(path: Path) -> None:
         assert not anchor or anchor in {anchor_of(title) for title in HEADING.findall(page.read_text())}, target
 
 
+@named([page for page in PAGES if "\nContents: " in page.read_text()])
+def test_contents_are_those_of_the_page(path: Path) -> None:
+    """All sections, in their order."""
+    text = BLOCK.sub("", path.read_text())
+    listed = re.findall(r"\(#([^)]+)\)", re.split(r"\n\n", text.partition("\nContents: ")[2])[0])
+    assert listed == [anchor_of(title) for title in re.findall(r"^## (.*)$", text, re.MULTILINE)]
+
+
 def anchor_of(title: str) -> str:
     """The anchor that GitHub gives a heading."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")

@@ -17,13 +17,13 @@ README_HOUSE = re.compile(rf"{HOUSE.pattern}|\b(apart|others)\b", re.IGNORECASE)
 
 
 def sentences_of(text: str) -> list[str]:
-    """Of prose: code, tables, pictures and the addresses of links are left out."""
+    """Of prose: code, tables, pictures and the addresses of links are left out; items between dots are apart."""
     text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^(\||<|#|    ).*$", "\n", text, flags=re.MULTILINE)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     text = re.sub(r"`[^`]*`", "code", text)
     paragraphs = re.split(r"\n\s*\n|\n(?=- )", text)
-    parts = [part for text in paragraphs for part in re.split(r"(?<=[.:!?])\**\s+", " ".join(text.split()))]
+    parts = [part for text in paragraphs for part in re.split(r"(?<=[.:!?])\**\s+| · ", " ".join(text.split()))]
     return [part for part in parts if re.search(r"\w", part)]
 
 
