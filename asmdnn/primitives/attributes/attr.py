@@ -208,3 +208,9 @@ def refuse_attr(attr: Attr, of: str = "") -> None:
     if attr.post_ops or attr.quantizes:
         has_none = f"{of} has no post-ops, scales or zero points"
         raise Refused(has_none if of else "post-ops, scales and zero points are not implemented")
+
+
+def refuse_scales(attr: Attr) -> None:
+    """Raise Refused for scales and zero points, which nobody has written."""
+    if attr.quantizes:
+        raise Refused("scales and zero points are not implemented")

@@ -25,7 +25,7 @@ from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_scales
 from asmdnn.primitives.attributes.chain import Chain, further_of, post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.copies import between_reorders
@@ -73,8 +73,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     request = with_further(request, attr, chain)
     operands = chain.operands(request.dst[1], DATA_TYPES.values())
     passed = dict([request.src, *request.results, *request.others.items(), *operands.items()])
-    if attr.quantizes:
-        raise Refused("scales and zero points are not implemented")
+    refuse_scales(attr)
     check_tensors(passed, request.dst[0], (f32.name,) if request.more else tuple(DATA_TYPES))
     tensors, nests = addressable(passed, request.dst[0])
     costs: dict[Spec, int] = {}

@@ -23,7 +23,7 @@ from asmdnn.planning.phase import View, views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.unhindered import without_needless_barriers
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_scales
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import NEVER, Engine
 from asmdnn.primitives.elementwise.schedule import Request, schedule
@@ -105,8 +105,7 @@ class ChannelPlan:
                 raise Refused(f"workspace is {desc.workspace}, it must be in dst's format: {self.mask['workspace']}")
 
     def plan(self) -> Plan:
-        if self.attr.quantizes:
-            raise Refused("scales and zero points are not implemented")
+        refuse_scales(self.attr)
         passed = {"src": self.src, "dst": self.dst, **self.added, **self.given}
         passed |= post_ops_of(self.attr).operands(self.dst)
         check_tensors(passed | self.copied_tensors, "dst", FLOAT_NAMES)

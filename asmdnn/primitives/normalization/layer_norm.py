@@ -13,7 +13,7 @@ from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_scales
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.affine import affine
@@ -36,8 +36,7 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine, way: str) -> I
     isa, tuning = f32_level(engine.isa), engine.tuning
     src = like(desc.dst, desc.src)
     dst, chain = like(src, desc.dst), post_ops_of(attr)
-    if attr.quantizes:
-        raise Refused("scales and zero points are not implemented")
+    refuse_scales(attr)
     if chain.reads_dst:
         raise Refused("post-op sum is not implemented")
     optional = ("mean", "variance", "scale", "shift")

@@ -6,8 +6,7 @@ from math import prod
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.machine import machine_of
-from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_scales
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.around_kernels import AroundKernels, Surrounded
@@ -58,8 +57,7 @@ def bytes_of(tensors: Mapping[str, MemoryDesc]) -> int:
 
 def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
     """Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    if attr.quantizes:
-        raise Refused("scales and zero points are not implemented")
+    refuse_scales(attr)
     src = format_like(desc.dst, desc.src)
     dst = format_like(src, desc.dst)
     tensors = {"src": src, "dst": dst}

@@ -17,7 +17,7 @@ from asmdnn.planning.loops import Loop
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_scales
 from asmdnn.primitives.attributes.chain import Chain, post_ops_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.quantized.description import QuantizedMatMul
@@ -181,8 +181,7 @@ def readable(tensor: MemoryDesc) -> MemoryDesc:
 
 def chain_after(attr: Attr) -> Chain:
     """Raises Refused for what these kernels do not do."""
-    if attr.quantizes:
-        raise Refused("scales and zero points are not implemented")
+    refuse_scales(attr)
     chain = post_ops_of(attr)
     if chain.reads_dst:
         raise Refused("post-op sum is not implemented")

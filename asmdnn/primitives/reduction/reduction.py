@@ -19,7 +19,7 @@ from asmdnn.planning.move_tuning import ReductionTuning
 from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_scales
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.elementwise.schedule import Request, schedule
@@ -138,8 +138,7 @@ class ReductionRequest:
 
 def request_of(desc: ReductionForward, attr: Attr, engine: Engine) -> ReductionRequest:
     """Raises Refused."""
-    if attr.quantizes:
-        raise Refused("scales and zero points are not implemented")
+    refuse_scales(attr)
     src = row_major(desc.src.dims, desc.src) if desc.src.is_any else desc.src
     dst = like(src, dense_like(src, desc.dst) if desc.dst.is_any else desc.dst)
     passed = {"src": src, "dst": dst}

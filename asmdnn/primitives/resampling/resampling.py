@@ -15,7 +15,7 @@ from asmdnn.planning.machine import machine_of
 from asmdnn.planning.phase import views
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr
+from asmdnn.primitives.attributes.attr import Attr, refuse_scales
 from asmdnn.primitives.attributes.chain import post_ops_of
 from asmdnn.primitives.convolution.geometry import image_layout
 from asmdnn.primitives.core.engine import Engine
@@ -52,8 +52,7 @@ class ResampleRequest(Surrounded):
 
 def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleRequest:
     """Raises Refused, and InvalidArguments for post-ops that do not fit dst."""
-    if attr.quantizes:
-        raise Refused("scales and zero points are not implemented")
+    refuse_scales(attr)
     src = format_like(desc.dst, desc.src)
     tensors = {"src": src, "dst": format_like(src, desc.dst)}
     refuse_overlap(dst=tensors["dst"])
