@@ -28,6 +28,7 @@ def command(main: Callable[..., object], doc: str | None, most: int | None = 0) 
     try:
         main() if most == 0 else main(words)
     except WRONG as error:
-        is_file = isinstance(error, OSError) and error.filename and error.strerror
-        what = f"{error.filename} cannot be used: {error.strerror}" if is_file else str(error)
+        what = str(error)
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            what = f"{error.filename} cannot be used: {error.strerror}"
         sys.exit(f"{sys.argv[0]}: {' '.join(what.split()) or type(error).__name__}")

@@ -113,8 +113,8 @@ def test_measured_where_the_plan_is_of_this_machine(
     ("words", "why"),
     [
         (["--threads=1,"], "--threads=1, has an empty word"),
-        (["--threads=x"], "--threads=x is no number"),
-        (["--threads=0,-1"], "-1 is no number"),
+        (["--threads=x"], "--threads=x must be a number from 0 on"),
+        (["--threads=0,-1"], "-1 must be a number from 0 on"),
         (["--machine=zen3,pentium"], "pentium"),
         (["--precision=f32,f99"], "f99"),
         (["--html="], "no option '--html='"),
