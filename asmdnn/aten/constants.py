@@ -104,7 +104,7 @@ def value_of(node: Any, values: Mapping[Any, Any]) -> Any:
         if operand in values:
             return values[operand]
         example = operand.meta["val"]
-        return torch.empty(1, dtype=example.dtype).expand(example.shape)
+        return torch.empty((), dtype=example.dtype).expand(example.shape)
 
     return node.target(*map_arg(node.args, value), **map_arg(node.kwargs, value))
 

@@ -9,13 +9,14 @@ from asmdnn.aten.values import RULES, Rewriter, Traced, rule
 SAME = {  # of one operand, with ONNX's name
     "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "abs": "Abs",
     "neg": "Neg", "sin": "Sin", "cos": "Cos", "erf": "Erf", "floor": "Floor", "ceil": "Ceil", "round": "Round",
-    "sign": "Sign", "reciprocal": "Reciprocal", "hardswish": "HardSwish", "softplus": "Softplus", "mish": "Mish",
+    "sign": "Sign", "reciprocal": "Reciprocal", "hardswish": "HardSwish", "mish": "Mish",
     "logical_not": "Not", "isnan": "IsNaN",
 }  # fmt: skip
 BINARY = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "maximum": "Max", "minimum": "Min", "pow": "Pow",
 }  # fmt: skip
 COMPARISONS = {"eq": "Equal", "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+EXACT_SOFTPLUS = 17
 COPIES = (
     "clone.default", "contiguous.default", "detach.default", "alias.default", "lift_fresh_copy.default", "lift.default",
     "dropout.default", "feature_dropout.default", "alpha_dropout.default", "native_dropout.default",
@@ -43,7 +44,7 @@ def operands(c: Rewriter, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _binary(onnx: str) -> Any:
-    def translate(c: Rewriter, a: Any, b: Any, *, alpha: Any = 1, rounding_mode: str | None = None) -> Any:
+    def translate(c: Rewriter, a: Any, b: Any, alpha: Any = 1, *, rounding_mode: str | None = None) -> Any:
         x, y = operands(c, a, b)
         if alpha != 1:
             y = c.apply("Mul", y, c.number(alpha, c.dtype))
@@ -69,6 +70,19 @@ for _name, _onnx in BINARY.items():
 @rule("celu.default")
 def _celu(c: Rewriter, x: Traced, alpha: float = 1.0) -> Any:
     return c.apply("Celu", x, alpha=float(alpha))
+
+
+@rule("softplus.default")
+def _softplus(c: Rewriter, x: Traced, beta: Any = 1, threshold: Any = 20) -> Any:
+    """log(1 + e^(beta x)) / beta, and x itself where beta x is above the threshold."""
+    if not beta:
+        raise c.refuse("beta 0")
+    scaled = c.apply("Mul", x, c.number(beta, c.dtype)) if beta != 1 else x.symbol
+    found = c.apply("Softplus", scaled)
+    found = c.apply("Div", found, c.number(beta, c.dtype)) if beta != 1 else found
+    if threshold >= EXACT_SOFTPLUS:  # there it is x in f32
+        return found
+    return c.apply("Where", c.apply("Greater", scaled, c.number(threshold, c.dtype)), x, found)
 
 
 @rule("log_sigmoid.default")

@@ -45,13 +45,16 @@ def _var(c: Rewriter, x: Traced, dims: Any = None, *rest: Any, correction: Any =
 
 @rule("softmax.int", "_softmax.default", "log_softmax.int", "_log_softmax.default")
 def _softmax(c: Rewriter, x: Traced, dim: int, *rest: Any, **options: Any) -> Any:
+    if not x.rank:
+        alone = c.apply("Sub", x, x)
+        return alone if "log" in c.name else c.apply("Exp", alone)
     return c.apply("LogSoftmax" if "log" in c.name else "Softmax", x, axis=axis_of(dim, x.rank))
 
 
 @rule("argmax.default", "argmin.default")
 def _arg(c: Rewriter, x: Traced, dim: Any = None, keepdim: bool = False) -> Any:
     onnx = "ArgMax" if c.name.startswith("argmax") else "ArgMin"
-    if dim is None:
+    if dim is None or not x.rank:
         flat = c.apply(onnx, c.reshape(x, [-1]), axis=0, keepdims=0)
         return c.reshape(flat, c.shape)
     return c.apply(onnx, x, axis=axis_of(dim, x.rank), keepdims=int(keepdim))
@@ -90,8 +93,10 @@ def _cumprod(c: Rewriter, x: Traced, dim: int, **options: Any) -> Any:
 @rule("logcumsumexp.default")
 def _logcumsumexp(c: Rewriter, x: Traced, dim: int) -> Any:
     """log(e^a + e^b) = m + log(e^(a - m) + e^(b - m)), m = max(a, b), of elements 1, 2, 4, ... apart in turn."""
+    if not x.rank:
+        return x.symbol
     axis, y, distance = axis_of(dim, x.rank), c.operand(x), 1
-    count, limit = x.shape[axis] if x.rank else 1, np.finfo(np.float32).max
+    count, limit = x.shape[axis], np.finfo(np.float32).max
     at = np.array([axis], np.int64)
     while distance < count:
         nothing = np.full([distance if i == axis else n for i, n in enumerate(x.shape)], -np.inf, np.float32)

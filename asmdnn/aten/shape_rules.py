@@ -40,6 +40,8 @@ def _permute(c: Rewriter, x: Traced, dims: Sequence[int]) -> Any:
 
 @rule("transpose.int")
 def _transpose(c: Rewriter, x: Traced, a: int, b: int) -> Any:
+    if not x.rank:
+        return x.symbol  # of which torch takes -1 and 0
     order = list(range(x.rank))
     a, b = axis_of(a, x.rank), axis_of(b, x.rank)
     order[a], order[b] = b, a

@@ -112,13 +112,15 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def axis_of(dim: int, rank: int) -> int:
-    """Counted from the front."""
+    """Counted from the front.  Raises Unimplemented for those that torch says a number without axes has."""
+    if not rank:
+        raise Unimplemented(f"axis {dim} of a number without axes")
     return dim + rank if dim < 0 else dim
 
 
 def axes_of(dims: Any, rank: int) -> list[int]:
-    """All axes for None or an empty list."""
-    if dims is None or (isinstance(dims, Sequence) and not dims):
+    """All axes for None or an empty list; none of a number without axes, of which torch takes 0 and -1."""
+    if not rank or dims is None or (isinstance(dims, Sequence) and not dims):
         return list(range(rank))
     return sorted(axis_of(dim, rank) for dim in ([dims] if isinstance(dims, int) else dims))
 
