@@ -114,6 +114,37 @@ def test_layouts(planned_isa: str, alg: PoolingAlgorithm, tag: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("machine", "size", "kernel", "stride", "edge", "name"),
+    [
+        ("zen5", 7, 3, 2, 1, "near_pixels"),
+        ("zen5", 15, 3, 2, 1, "near_pixels"),
+        ("zen5", 17, 3, 2, 1, "rows"),
+        ("zen5", 14, 3, 1, 1, "near_pixels"),
+        ("zen5", 15, 3, 1, 1, "rows"),
+        ("zen5", 8, 2, 2, 0, "near_pixels"),
+        ("zen5", 10, 2, 2, 0, "rows"),
+        ("zen5", 13, 13, 1, 6, "rows"),
+        ("zen5", 21, 3, 3, 0, "near_pixels"),
+        ("zen3", 7, 3, 2, 1, "near_pixels"),
+        ("zen3", 9, 3, 2, 1, "rows"),
+        ("zen3", 14, 3, 1, 1, "rows"),
+        ("zen3", 21, 3, 3, 0, "near_pixels"),
+    ],
+)
+def test_few_windows(machine: str, size: int, kernel: int, stride: int, edge: int, name: str) -> None:
+    """Windows with strides, or beyond edges, are so dear that few of them go by dense channels."""
+    problem = ((2, 64, size, size), (kernel,) * 2, (stride,) * 2, (0, 0), (edge,) * 2, (edge,) * 2)
+    engine = dnn.Engine(isa="avx2", threads=1, machine=machine)
+    for alg in ("max", "avg_exclude_padding"):
+        pd = proved_desc(described(alg, problem, "abcd"), engine=engine)  # type: ignore[arg-type]
+        assert pd.implementation == f"{name}:avx2"
+        x = numbers(*problem[0])
+        memories = {"src": dnn.Memory.from_array(x), "dst": dnn.Memory(pd.dst_desc)}
+        dnn.Primitive(pd).execute(**memories)
+        np.testing.assert_allclose(memories["dst"].numpy(), expected(alg, x, problem), rtol=0, atol=1e-5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     ("isa", "channels", "size", "kernel", "name"),
     [
         ("avx512_core", 64, 8, 3, "near_pixels"),
