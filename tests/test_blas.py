@@ -200,5 +200,5 @@ def test_bad_packing() -> None:
         dnn.gemm_pack_get_size("A", -1, 2, 3)
     with pytest.raises(dnn.InvalidArguments, match="the packed operand needs"):
         dnn.gemm_pack("B", "N", 1.0, B, out=np.zeros(100, np.uint8))
-    with pytest.raises(dnn.InvalidArguments, match="out must be a uint8 array, not float32"):
+    with pytest.raises(dnn.InvalidArguments, match="out must be an array of uint8, not of float32"):
         dnn.gemm_pack("B", "N", 1.0, B, out=np.zeros(1000, np.float32))  # type: ignore[arg-type]

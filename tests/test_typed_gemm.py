@@ -190,7 +190,7 @@ VALID = {
         ({"b": B[0]}, "^b must be a matrix of u8 or s8, not s8 of 1 dim"),
         ({"transa": "T"}, r"^b has 6 rows, a has 4 columns \(after transposing\)"),
         ({"c": np.zeros((4, 4), np.int32)}, r"^c has dims \(4, 4\), a and b make it \(4, 5\)"),
-        ({"c": np.zeros((4, 5), np.float32)}, "^c must be a int32 array, not float32"),
+        ({"c": np.zeros((4, 5), np.float32)}, "^c must be an array of int32, not of float32"),
         ({"c": np.broadcast_to(np.int32(0), (4, 5))}, "share memory|read-only"),
     ],
 )

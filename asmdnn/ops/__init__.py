@@ -173,9 +173,10 @@ def of_callers_kind(function: Callable[..., Any]) -> Callable[..., Any]:
             kinds = sys.modules.get(KINDS) or import_module(KINDS)
             return kinds.called(function, arguments, options)
         except AsmdnnError as error:
-            with importing():
-                from asmdnn.ops.own_words import reworded
-            reworded(error, function.__name__, names, options.get("out") is not None)
+            if not isinstance(error, MemoryError):  # there is none for other words
+                with importing():
+                    from asmdnn.ops.own_words import reworded
+                reworded(error, function.__name__, names, options.get("out") is not None)
             raise
 
     call.__module__ = __name__  # where it is found, for pickle

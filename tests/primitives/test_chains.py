@@ -159,6 +159,7 @@ def of_each_way() -> tuple[Description, ...]:
     return (
         *(dnn.LRNForward(INFERENCE, "lrn_across_channels", x, x) for x in (last, blocked)),
         dnn.LRNForward(INFERENCE, "lrn_within_channel", plain, plain),
+        dnn.ResamplingForward("nearest", t(1, 16, 4, 6), t(1, 16, 2, 3)),
         dnn.LayerNormBackward(rows, rows, rows, vector, vector, use_global_stats=True),
         dnn.BatchNormBackward(plain, plain, plain, channels, channels, use_global_stats=True),
         dnn.Reorder(rows, dnn.MemoryDesc(rows.dims, dnn.f32, strides=(57, 3))),

@@ -160,7 +160,7 @@ def test_bad_input() -> None:
     x = np.zeros((3, 4), np.float32)
     for call, says in (
         (lambda: dnn.ops.concat([]), "arrays must be"),
-        (lambda: dnn.ops.concat([x, x[:, :3]]), "src1 has dims"),
+        (lambda: dnn.ops.concat([x, x[:, :3]]), r"arrays\[1\] has dims"),
         (lambda: dnn.ops.split(x, 5), "axis 0 of x is 3"),
         (lambda: dnn.ops.split(x, [1, 1]), "axis 0 of x is 3"),
         (lambda: dnn.ops.slice(x, (0,), (1, 1)), "one integer for each of 2 dims"),

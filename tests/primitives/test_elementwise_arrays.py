@@ -76,7 +76,7 @@ def test_bad_input() -> None:
         (lambda: dnn.ops.reduce(np.float32(1), axis=1), "axis is 1"),
         (lambda: dnn.ops.topk(x, 2, out=x), "out must be two arrays"),
         (lambda: dnn.ops.topk(x, 7, out=(x, np.empty((4, 7), np.int64))), "shares memory with x"),
-        (lambda: dnn.ops.argmax(x, out=np.empty(4, np.int32)), "out must be a int64 array"),
+        (lambda: dnn.ops.argmax(x, out=np.empty(4, np.int32)), "out must be an array of int64"),
         (lambda: dnn.ops.argmax(x, out=np.empty(5, np.int64)), "must be a dense array of dims"),
     ):
         with pytest.raises(dnn.InvalidArguments, match=says):

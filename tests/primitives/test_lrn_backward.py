@@ -105,7 +105,7 @@ def test_mistakes() -> None:
         dnn.primitive_desc(dnn.LRNBackward(ACROSS, x, x, x), dnn.Attr(["relu"]))
     with pytest.raises(dnn.Unimplemented, match="src is s8, only f32, bf16, f16 is"):
         dnn.primitive_desc(dnn.LRNBackward(ACROSS, *(dnn.MemoryDesc(x.dims, dnn.s8, "abcd"),) * 3))
-    with pytest.raises(dnn.InvalidArguments, match="diff_dst has dims"):
+    with pytest.raises(dnn.InvalidArguments, match="dy has dims"):
         ops.lrn_gradient(np.ones((1, 4, 5, 6), np.float32), np.ones((1, 4, 5, 5), np.float32))
 
 

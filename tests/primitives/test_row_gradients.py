@@ -166,7 +166,7 @@ X, ROWS, COLUMNS = (dnn.MemoryDesc(dims, dnn.f32, "any") for dims in ((4, 6), (4
         (lambda: dnn.LayerNormBackward(X, X, X, ROWS, None), "variance must be a MemoryDesc"),
         (lambda: dnn.LayerNormBackward(X, X, X, ROWS, ROWS, scale=ROWS), "scale has dims .4,., they must be .6,."),
         (lambda: dnn.LayerNormBackward(X, X, X, ROWS, ROWS, -1.0), "epsilon"),
-        (lambda: ops.softmax_gradient(real(1, 3, 4), real(1, 4, 3)), "diff_dst has dims"),
+        (lambda: ops.softmax_gradient(real(1, 3, 4), real(1, 4, 3)), "dy has dims"),
         (lambda: ops.layer_norm_gradient(real(1, 3), real(1, 3)), "x has 1 dim, rows and columns are needed"),
     ],
 )
