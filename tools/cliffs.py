@@ -72,8 +72,9 @@ def pool(random: Random) -> str | None:
 
 def matmul(random: Random) -> str | None:
     m, k, n = (random.choice((1, 5, 16, 33, 64, 100, 128, 197, 256, 384, 512, 1000, 2048, 3072)) for _ in "mkn")
-    batch = random.choice(("", "", "2x", "12x"))
-    return f"{batch}{m}x{k}:{batch}{k}x{n}" if 2 * m * k * n * len(batch or "1") < MOST_FLOPS else None
+    batches = random.choice((1, 1, 2, 12))
+    front = f"{batches}x" if batches > 1 else ""
+    return f"{front}{m}x{k}:{front}{k}x{n}" if 2 * batches * m * k * n < MOST_FLOPS else None
 
 
 def image(random: Random) -> list[int]:

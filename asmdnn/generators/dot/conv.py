@@ -41,8 +41,6 @@ from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
 
 ONE_ROW = Bias(0, True)  # a channel's for all pixels
-
-
 Visit = Callable[[int, int, Pointer, Lanes, Lanes], None]
 
 
