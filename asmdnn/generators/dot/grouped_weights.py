@@ -204,14 +204,14 @@ class GroupedWeightsCode:
 
     def some(self, segment: ColumnRun, first: int, count: int) -> None:
         """sums += src * diff_dst for some columns, unrolled, source by source or column by column."""
-        spec = self.spec
+        spec, begin = self.spec, first - self.moved
         uses = [
             Use(
-                line,
-                (first + x - self.moved) * spec.src_step + spec.positions[k],
-                part,
-                x,
-                part * spec.of_input + n * len(spec.positions) + k,
+                line=line,
+                place=(begin + x) * spec.src_step + spec.positions[k],
+                part=part,
+                column=x,
+                sum=part * spec.of_input + n * len(spec.positions) + k,
             )
             for x in range(count)
             for n, line in enumerate(spec.lines)
@@ -226,9 +226,9 @@ class GroupedWeightsCode:
             x = use.column
             if x not in factors:
                 factors[x] = self.free.pop()
-                self.factors.load(factors[x], self.rows(1, (first + x - self.moved) * spec.dst_step))
+                self.factors.load(factors[x], self.rows(1, (begin + x) * spec.dst_step))
                 for place in spec.prefetched:
-                    self.asm.PREFETCHT0(mem(self.row[SRC], (first + x - self.moved) * spec.src_step + place))
+                    self.asm.PREFETCHT0(mem(self.row[SRC], (begin + x) * spec.src_step + place))
             self.multiply(factors[x], uses, i)
             if last[x] == i:
                 self.free.append(factors.pop(x))
