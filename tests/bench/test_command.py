@@ -13,30 +13,27 @@ import asmdnn as dnn
 from asmdnn.bench import case as bench_case
 from asmdnn.bench.driver import Array, Data
 from asmdnn.bench.own import Own
-from asmdnn.bench.peers import onednn_library
 from asmdnn.cli.main import main
-from asmdnn.errors import AsmdnnError, Unimplemented
+from asmdnn.errors import Unimplemented
 from asmdnn.isa import cpu
 from asmdnn.isa.levels import isa_of
 from asmdnn.planning import host
 from asmdnn.planning.host import effective_isa
+from tests.support.peers import onednn
 
 SMALL = "mb1ic16ih6oc16kh3ph1"
 QUICK = "--max-ms-per-prb=1"
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, list[dict[str, Any]]]:
-    """The exit status and the JSON records of a bench command."""
+    """The exit status and the JSON records of a bench command; what it says on stderr is shown when a test fails."""
     status = main(["bench", "--json=-", *words])
-    return status, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    said = capsys.readouterr()
+    sys.stderr.write(said.err)
+    return status, [json.loads(line) for line in said.out.splitlines()]
 
 
-@pytest.fixture(scope="module")
-def peer() -> None:
-    try:
-        onednn_library.load()
-    except AsmdnnError as error:
-        pytest.skip(str(error))
+peer = pytest.fixture(scope="module")(onednn)
 
 
 @pytest.mark.parametrize("direction", ["FWD_I", "FWD_D", "FWD_B"])
@@ -73,7 +70,7 @@ def test_performance_without_check(capsys: pytest.CaptureFixture[str]) -> None:
     assert record["peer"] is record["speedup"] is None
 
 
-def test_with_the_peer(capsys: pytest.CaptureFixture[str], peer: None) -> None:
+def test_with_the_peer(capsys: pytest.CaptureFixture[str], peer: object) -> None:
     words = ("--mode=CP", "--peer=onednn", QUICK, "--threads=2", "--attr-post-ops=sum+relu", SMALL)
     status, (record,) = run(capsys, *words)
     assert (status, record["status"], record["reason"]) == (0, "passed", "")
@@ -85,7 +82,7 @@ def test_with_the_peer(capsys: pytest.CaptureFixture[str], peer: None) -> None:
 
 
 def test_the_peer_is_the_reference_of_very_large_problems(
-    capsys: pytest.CaptureFixture[str], peer: None, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], peer: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench_case, "LARGEST_NUMPY_FLOPS", 1)
     status, (record,) = run(capsys, "--peer=onednn", SMALL)

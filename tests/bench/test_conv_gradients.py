@@ -7,11 +7,11 @@ import pytest
 
 from asmdnn.bench.conv_work import ConvWork
 from asmdnn.bench.driver import TensorData
-from asmdnn.bench.peers import onednn_library
-from asmdnn.errors import AsmdnnError, Unimplemented
+from asmdnn.errors import Unimplemented
 from tests.bench.test_command import run
 from tests.primitives import conv_gradients as reference
 from tests.support.cases import read
+from tests.support.peers import onednn
 
 PROBLEMS = ["mb2ic6ih7oc4kh3sh2ph1", "g2mb2ic6iw7oc4kw3dw1pw2", "mb1ic2id3ih4iw5oc3kd2kh3kw2ph1pd0pw0"]
 
@@ -88,11 +88,11 @@ def test_half_floats_pass(capsys: pytest.CaptureFixture[str]) -> None:
     assert {record["status"] for record in records} == {"passed"}
 
 
+peer = pytest.fixture(scope="module")(onednn)
+
+
+@pytest.mark.usefixtures("peer")
 def test_a_peer_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    try:
-        onednn_library.load()
-    except AsmdnnError as missing:
-        pytest.skip(str(missing))
     arguments: Any = ("--mode=C", "--threads=1", "--peer=onednn", "--dir=BWD_D,BWD_WB", PROBLEMS[0])
     code, records = run(capsys, "--conv", *arguments, "--deconv", *arguments)
     assert code == 0, records

@@ -13,13 +13,14 @@ from asmdnn.bench.driver import Array, Data, TensorData, Work
 from asmdnn.bench.ip_problem import IpProblem, ip_problem
 from asmdnn.bench.judge import judge
 from asmdnn.bench.own import Own
-from asmdnn.bench.peers import mkl_library, onednn_library
+from asmdnn.bench.peers import mkl_library
 from asmdnn.cli.main import main
 from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.isa.levels import AVX512_CORE_BF16
 from asmdnn.planning.host import effective_isa
 from tests.bench.test_command import run
 from tests.support.cases import read
+from tests.support.peers import onednn
 
 QUICK = "--max-ms-per-prb=1"
 CHAIN = "--attr-post-ops=,sum:0.5+relu:0.3,relu"
@@ -276,8 +277,11 @@ def agrees(words: str) -> None:
                 assert judge(peer.compute(data), made.answer(data), exact).reason == ""
 
 
+peer = pytest.fixture(scope="module")(onednn)
+
+
+@pytest.mark.usefixtures("peer")
 def test_onednn_agrees() -> None:
-    is_there(onednn_library.load)
     agrees(f"--matmul --bia_dt=undef,f32 {CHAIN} 17x20:20x33 --wtag=abc 3x5x7:3x7x9")
     agrees(f"--ip --dir={DIRECTIONS} mb5ic17oc33 --stag=acdb mb3ic16ih3oc24")
     if effective_isa().rank >= AVX512_CORE_BF16.rank:

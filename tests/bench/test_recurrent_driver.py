@@ -1,7 +1,6 @@
 """--rnn: problems, words, answers, and the peers."""
 
 import json
-import warnings
 from contextlib import closing
 from typing import Any
 
@@ -9,14 +8,14 @@ import numpy as np
 import pytest
 
 from asmdnn.bench.judge import judge
-from asmdnn.bench.peers import onednn_library
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
 from asmdnn.bench.recurrent_work import RnnWork
 from asmdnn.cli.main import main
-from asmdnn.errors import AsmdnnError, InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.isa.vectors import f32_level
 from asmdnn.planning.host import effective_isa
 from tests.bench.test_command import run
+from tests.support import peers
 from tests.support.cases import read
 
 EVERY_CELL = "--alg=VANILLA_RNN,VANILLA_LSTM,VANILLA_GRU,LBR_GRU"
@@ -150,13 +149,7 @@ def test_problem_sets_can_be_described(name: str, problems: int) -> None:
         assert case.driver.work(case).flops > 0
 
 
-@pytest.fixture
-def onednn() -> None:
-    try:
-        onednn_library.load()
-    except AsmdnnError as error:
-        warnings.warn(f"The peer's tests did not run: {error}", stacklevel=1)
-        pytest.skip(str(error))
+onednn = pytest.fixture(scope="module")(peers.onednn)
 
 
 @pytest.mark.usefixtures("onednn")

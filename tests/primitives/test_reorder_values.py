@@ -9,12 +9,11 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.bench.driver import TensorData
-from asmdnn.planning.host import effective_isa
 from tests.primitives.raw import Bits
 from tests.primitives.reorder_case import TYPES, prepared, run
 from tests.primitives.reorder_numbers import FLOAT8, bits, decoded, encoded, telling
 from tests.support.cases import read
-from tests.support.peers import onednn
+from tests.support.peers import PEER_ISA, onednn
 from tests.support.plans import emulate_plan
 
 PAIRS = [pytest.param(a, b, id=f"{a}-{b}") for a, b in product(TYPES.values(), repeat=2)]
@@ -92,7 +91,7 @@ def test_the_values_are_onednns(sdt: dnn.DataType, ddt: dnn.DataType) -> None:
     (case,) = read(f"--reorder --sdt={sdt} --ddt={ddt} {len(values)}")
     stored = values.view(sdt.numpy)
     try:
-        other = case.driver.work(case).peer(effective_isa().name, 1)
+        other = case.driver.work(case).peer(PEER_ISA, 1)
     except dnn.Unimplemented as error:
         pytest.skip(str(error))
     with closing(other):
