@@ -22,13 +22,16 @@ def polynomial(terms: int) -> Program:
     return build.finish(build.fma(build.horner(x, [0.5 + i for i in range(terms)]), shared, own * 3.0))
 
 
+@pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("terms", [2, 9, 30])
-@pytest.mark.parametrize(("rows", "vectors", "others"), [(14, 2, 2), (6, 4, 4), (1, 4, 20), (24, 1, 6), (3, 1, 0)])
-def test_what_is_overwritten(rows: int, vectors: int, others: int, terms: int) -> None:
+@pytest.mark.parametrize(
+    ("rows", "vectors", "others"), [(14, 2, 2), (6, 4, 4), (1, 4, 20), (9, 3, 3), (24, 1, 6), (3, 1, 0)]
+)
+def test_what_is_overwritten(rows: int, vectors: int, others: int, terms: int, pairs: bool) -> None:
     flat, free = registers(0, rows * vectors), registers(rows * vectors, others)
     acc = [flat[r * vectors : (r + 1) * vectors] for r in range(rows)]
     program = polynomial(terms)
-    turns = turns_of(program, (SHARED, OWN), EpilogueTile(acc, free, 2, 0))
+    turns = turns_of(program, (SHARED, OWN), EpilogueTile(acc, free, 2, 0, pairs))
     shared = next(i for i, step in enumerate(program.steps) if step.op == "input" and step.immediate == 1)
     sums, holding, ended = set(flat), {}, 0
     for j in range(vectors):
@@ -36,13 +39,17 @@ def test_what_is_overwritten(rows: int, vectors: int, others: int, terms: int) -
         while row < rows:
             turn = turns[row, j]
             own = {acc[row + i][j] for i in range(turn.rows)}
+            stay = pairs and j % 2 == 0 and j + 1 < vectors  # in their registers, row after row
+            assert turn.rows == 1 or not stay
             assert turn.rows in (1, 2, QUARTET) and own <= sums
             assert turn.loaded.items() <= turn.held.items()
             carried = {i: x for i, x in turn.held.items() if i not in turn.loaded}
             assert carried.items() <= holding.items()  # it finds what an earlier turn left
             taken = [*turn.held.values(), *turn.spare, *sums]
             assert len(taken) == len(set(taken))
-            holding, sums, row, ended = dict(turn.held), sums - own, row + turn.rows, ended + 1
+            done = own | {acc[row + i][j - 1] for i in range(turn.rows)} if pairs and j % 2 else own
+            holding, row, ended = dict(turn.held), row + turn.rows, ended + 1
+            sums -= set() if stay else done
         holding = {i: x for i, x in holding.items() if i != shared}  # another vector's
     assert not sums and ended == len(turns)
 

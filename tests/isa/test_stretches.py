@@ -31,7 +31,7 @@ def code(body: Callable[[Assembler], None], *, listing: bool = False) -> bytes:
     return asm.finish().data
 
 
-@pytest.mark.parametrize("file", ["conv", "grouped", "few_inputs", "depthwise", "typed_conv"])
+@pytest.mark.parametrize("file", ["conv", "grouped", "few_inputs", "depthwise", "typed_conv", "rounded_pairs"])
 def test_kernels_have_the_bytes_that_are_emitted_one_by_one(file: str, known: Stretches) -> None:
     """A listing is emitted, not copied."""
     specs = list(islice(specs_of(file), 0, None, 5))

@@ -109,7 +109,8 @@ class ConvTileCode:
         """Post-ops and stores."""
         spec, v, asm = self.spec, self.v, self.asm
         asm.role("finish")
-        epilogue = TileEpilogue(v, spec.post_ops, types=spec.epilogue_types, tile=self.acc)
+        touching = not spec.dst_argument and spec.dst_vector_bytes == v.lanes * spec.dst_type.size_bytes
+        epilogue = TileEpilogue(v, spec.post_ops, types=spec.epilogue_types, tile=self.acc, touching=touching)
 
         def store(p: int, j: int, at: Pointer, stored: Lanes, real: Lanes) -> None:
             epilogue.finish(self.acc[p][j], p, j, at, stored, real)

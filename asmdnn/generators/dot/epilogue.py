@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from asmdnn.generators.dot.epilogue_shape import ALL_F32, EpilogueTypes
-from asmdnn.generators.dot.held import EpilogueTile, EpilogueTurn, turns_of
+from asmdnn.generators.dot.held import PAIR, EpilogueTile, EpilogueTurn, most_alive, turns_of, waits
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.code import apply_program, apply_to_each
 from asmdnn.generators.functions.pointers import OperandPointers
@@ -33,6 +33,7 @@ class TileEpilogue:
 
     homes: where the pointers to operands lie, by argument, if not in the frame.  types: of what is stored and read.
     tile: registers of sums by row and vector, where `finish` takes them in the order of held.py; they are free after.
+    touching: whether the vectors of a row of the tile touch in dst, so that two may be rounded and stored at once.
     streams: whole vectors go past the caches.
     """
 
@@ -43,12 +44,14 @@ class TileEpilogue:
         homes: Mapping[int, Pointer] | None = None,
         types: EpilogueTypes = ALL_F32,
         tile: Sequence[Sequence[Register]] = (),
+        touching: bool = False,
     ) -> None:
         self.tile, self.turns = tile, dict[tuple[int, int], EpilogueTurn]()
         self.waiting: list[tuple[Register, int, Pointer]] = []
         self.v, self.chain, self.types, self.slots = v, chain, types, Slots(v)
         self.saturates = types.packs_bytes and packing_of(v).saturates
         self.program = program_of(chain, types, self.saturates)
+        self.pairs = touching and bool(tile) and rounds_pairs(types, self.program)
         words = [x.argument for x in operands_of(chain) if x is not OLD_DST]
         self.homes = homes or {argument: mem(v.asm.frame, 8 * argument, size=8) for argument in words}
         self.spare: list[Register] = v.registers.take("post-ops", 2)
@@ -58,7 +61,7 @@ class TileEpilogue:
     def key(self) -> Hashable:
         """Everything that the code of an accumulator depends on, except its place."""
         slots = tuple(self.slots.free), tuple(self.slots.numbers)
-        return self.chain, self.types, tuple(self.homes.items()), slots, self.streams
+        return self.chain, self.types, tuple(self.homes.items()), slots, self.streams, self.pairs
 
     def emit(self, dst: Pointer | Register, streaming: bool, body: Callable[[], None]) -> None:
         """`body` with streaming stores where that is asked for and dst is a multiple of a vector, else with plain ones.
@@ -85,7 +88,7 @@ class TileEpilogue:
         """
         self.widen(x)
         if not self.program:
-            self.store(x, at, stored, real)
+            self.put(x, (row, vector), at, (stored, real))
             return
         # Registers that a tail leaves free.  The last are taken first, as low numbers have shorter encodings.
         others = self.v.registers.take("post-ops", self.v.registers.available)
@@ -102,7 +105,7 @@ class TileEpilogue:
         if not self.turns:
             assert self.program
             spare = len(self.spare)
-            tile = EpilogueTile(self.tile, others, spare, 0 if self.types.rounds else spare)
+            tile = EpilogueTile(self.tile, others, spare, 0 if self.types.rounds else spare, self.pairs)
             self.turns = turns_of(self.program, operands_of(self.chain), tile)
         return self.turns[row, vector]
 
@@ -123,9 +126,9 @@ class TileEpilogue:
                 (xs,) = apply_to_each(self.program, self.v, [xs, *sources], registers, slots=self.slots, held=held)
         while self.saturates and part == (self.v, self.v) and len(xs) > 1:
             packing_of(self.v).store_bytes_of_both(at[:2], xs[:2], self.types.stored.signed)
-            del xs[:2], at[:2]
-        for x, place in zip(xs, at, strict=True):
-            self.store(x, place, *part)
+            del xs[:2], at[:2], rows[:2]
+        for x, row, place in zip(xs, rows, at, strict=True):
+            self.put(x, (row, vector), place, part)
 
     def finish_rows(self, xs: Sequence[Register], rows: Sequence[int], at: Sequence[Pointer], part: Part) -> None:
         """As `finish`, for vector 0 of several rows: constants and operands that rows share are loaded once."""
@@ -144,10 +147,31 @@ class TileEpilogue:
         """Sums as f32, each rounded to nearest even."""
         element_of(self.types.sums).widen(self.v, x, x)
 
-    def store(self, x: Register, at: Pointer, stored: Lanes, real: Lanes) -> None:
-        """Store x, which has dst's type or is rounded to it; zeros in padding."""
+    def put(self, x: Register, place: tuple[int, int], at: Pointer, part: Part) -> None:
+        """Store the results x of a place (row, vector).  Of pairs the first ones stay in their register until the others
+        are there: halves of a line that are written apart are two misses where rows share the sets of L1."""
+        (row, vector), (stored, real) = place, part
+        if self.pairs and waits(vector, len(self.tile[row])):
+            self.clear_padding(x, part)
+            return
+        if self.pairs and vector % 2:
+            first, half = self.tile[row][vector - 1], self.types.stored.size_bytes * self.v.lanes
+            if stored is self.v:
+                self.clear_padding(x, part)
+                self.types.stored.narrow_both(self.v, first, first, x)
+                self.v.store(at.shifted(-half).sized(self.v.bytes), first)
+                return
+            self.store(first, at.shifted(-half).sized(half), self.v, self.v)
+        self.store(x, at, stored, real)
+
+    def clear_padding(self, x: Register, part: Part) -> None:
+        stored, real = part
         if stored is not real:
             real.clear_rest(x)
+
+    def store(self, x: Register, at: Pointer, stored: Lanes, real: Lanes) -> None:
+        """Store x, which has dst's type or is rounded to it; zeros in padding."""
+        self.clear_padding(x, (stored, real))
         if self.streams and stored is self.v:
             self.v.stream(at, x)
         elif self.types.rounds:
@@ -195,6 +219,12 @@ class TileEpilogue:
     def release(self) -> None:
         """Give the registers back."""
         self.v.registers.free(*self.spare)
+
+
+def rounds_pairs(types: EpilogueTypes, program: Program | None) -> bool:
+    """Whether an instruction rounds two vectors to dst, and what is computed before needs no registers that the first
+    ones would have left."""
+    return types.rounds and types.stored.narrows_pairs and (program is None or most_alive(program) < PAIR)
 
 
 @lru_cache

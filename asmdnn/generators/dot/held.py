@@ -35,12 +35,23 @@ class EpilogueTurn:
 @dataclass(frozen=True, slots=True)
 class EpilogueTile:
     """acc: registers of sums by row and vector, each free after its turn.  others: free from the beginning.
-    alone: how many more a turn of one row may overwrite; beside: a turn of several."""
+    alone: how many more a turn of one row may overwrite; beside: a turn of several.  pairs: results of every other
+    vector stay where they are until those of the next one are there."""
 
     acc: Sequence[Sequence[Register]]
     others: Sequence[Register]
     alone: int
     beside: int
+    pairs: bool = False
+
+    def waits(self, vector: int) -> bool:
+        """Whether its results stay."""
+        return self.pairs and waits(vector, len(self.acc[0]))
+
+
+def waits(vector: int, vectors: int) -> bool:
+    """Whether of so many vectors one is the first of a pair."""
+    return vector % 2 == 0 and vector + 1 < vectors
 
 
 def turns_of(
@@ -91,13 +102,15 @@ class TilePlan:
     def turn(self, row: int, vector: int) -> int:
         """The next turn of a vector; how many rows it has."""
         left = len(self.tile.acc) - row
-        rows = self.rows_now(left)
+        rows = 1 if self.tile.waits(vector) else self.rows_now(left)
         room = max(0, len(self.free) - self.needed(rows)) if left >= FEWEST_READERS else 0
         wanted = islice((i for i in self.candidates if i not in self.held), room)
         loaded = {i: self.free.pop() for i in wanted}
         self.held |= loaded
         self.turns[row, vector] = EpilogueTurn(rows, loaded, dict(self.held), tuple(self.free))
-        self.free += [of_row[vector] for of_row in self.tile.acc[row : row + rows]]
+        for of_row in self.tile.acc[row : row + rows]:
+            if not self.tile.waits(vector):
+                self.free += of_row[vector - 1 if self.tile.waits(vector - 1) else vector : vector + 1]
         return rows
 
 

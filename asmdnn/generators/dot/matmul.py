@@ -245,7 +245,7 @@ class TileCode:
         tile, v = self.tile, self.v
         self.asm.role("finish")
         types = replace(tile.epilogue_types, sums=f32) if tile.scaled else tile.epilogue_types  # scales widen them
-        epilogue = TileEpilogue(v, tile.post_ops, types=types, tile=self.acc)
+        epilogue = TileEpilogue(v, tile.post_ops, types=types, tile=self.acc, touching=True)
         old, factor = epilogue.spare
 
         def scale(x: Any, at: Pointer, part: Lanes) -> None:
