@@ -122,7 +122,7 @@ class ProductTuning:
     scaled_rows: int = 3  # of src share what scales integers; sums of groups of fewer are scaled instead
     outer_depth: int = 8  # with more steps of k there is more to multiply than to store, and tiles are as fast,
     streamed_depth: int = 16  # with more also if dst is written past the caches
-    outer_bytes: int = 16 << 10  # of weights, which each row of dst reads from L1 again
+    outer_bytes: int = 16 << 10  # of weights, or of a block of packed ones, that each row of dst reads from L1 again
     set_lines: int = 6  # lines of src, or of weights, in a set of L1, which has 8 and takes others besides
     panel_lines: int = 6  # and of src where tiles read panels
     few_rows: int = 16  # read aliasing operands of outer products so seldom that no copy pays

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.dot.matmul_shape import ARGUMENTS
 from tests.primitives.typed_case import TypedCase, at_levels, check
 from tests.support.tuning import by_whole_rows
 
@@ -61,6 +62,19 @@ def test_blocks_of_plain_weights_and_outer_products(level: str) -> None:
             assert ("pack_blocks" in check(C(16, n, k, types, "ab"), level).implementation) == is_native
         if not types.endswith(("u8", "bf16")):
             check(C(5, 600, 5, types), level)
+
+
+@at_levels(("avx512_core_bf16",))
+@pytest.mark.parametrize(("types", "group"), [("bf16:bf16:bf16", 2), ("u8:s8:s32", 4)])
+def test_few_steps_of_k_write_dst_along_its_rows(level: str, types: str, group: int) -> None:
+    """Of up to 8 steps weights are packed before; a block of some more stays in L1, and all its panels are multiplied
+    with a tile of rows before the next one."""
+    assert check(C(30, 2048, 8 * group, types, "ab"), level).implementation.startswith("pack_weights+tiles")
+    found = check(C(30, 2048, 8 * group + 1, types, "ab"), level)
+    assert found.implementation.startswith("pack_blocks+tiles")
+    _, *tiles = found.plan.phases[0].records[:, 1 + ARGUMENTS.index("dst")].tolist()
+    row_bytes = 2048 * (4 if types.endswith("s32") else 2)
+    assert tiles == sorted(tiles) and 0 < tiles[1] < row_bytes < tiles[-1]
 
 
 @pytest.mark.parametrize("level", ["avx512_core_vnni", "avx512_core_bf16"])

@@ -47,6 +47,8 @@ def check_blocks(p: Product, target: Target) -> None:
     least = max((tiles - 1) * blocks_of(p.types, target.isa)[PANEL_VECTORS] + 1, tuning.block_least_rows)
     if weights_need_packing(p):  # tiles cannot read them in place
         least = 1
+        if p.k <= tuning.outer_depth:
+            raise Refused(f"{p.k} steps of k take less time than to write dst, which is faster along all of its rows")
     if not least <= p.m <= most:
         raise Refused(f"there are {p.m} rows of src, blocks of such weights pay for {least} to {most}")
     columns = tuning.few_tiles * panel_columns(p.n, target.lanes)
@@ -158,7 +160,8 @@ def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, spec
 
 
 def cut_of(p: Product, step: DepthStep, block: Panels, target: Target) -> Cut:
-    """All tiles of rows of a panel for a range of k, then the next panel: those rows of src stay in L2."""
+    """All tiles of rows of a panel for a range of k, then the next panel: those rows of src stay in L2.  Where the block
+    stays in L1, all panels for a tile of rows: short sums are written faster along the rows of dst."""
     assert isinstance(p.weights, Matrix)
     row_bytes = p.weights.row_bytes
     part = replace(p.depths(step.begin, step.end), weights=block)
@@ -168,6 +171,7 @@ def cut_of(p: Product, step: DepthStep, block: Panels, target: Target) -> Cut:
     if shape.vectors == shape.panel_vectors:
         prefetch = Prefetch(lines_a_step(block.element_bytes * width, len(sizes)), row_bytes)
     groups = -(-p.n // width)
+    along_rows = groups * block.panel_bytes <= target.products.outer_bytes
     return Cut(
         p=part,
         block=shape,
@@ -177,7 +181,7 @@ def cut_of(p: Product, step: DepthStep, block: Panels, target: Target) -> Cut:
         sizes=sizes,
         groups=groups,
         at_once=groups,
-        chunk=len(sizes),
+        chunk=1 if along_rows else len(sizes),
         items=[],
         prefetch=prefetch,
     )
