@@ -71,6 +71,8 @@ _FEW_ROWS: Final = "--matmul --stag=ab --wtag=ab 1x400:400x400 2x1000:1000x500 4
 _BLOCK_ROWS: Final = "--matmul --stag=ab --wtag=ab 160x1024:1024x1024 256x2048:2048x1024 200x1024:1024x1024"
 _SPREAD: Final = "--matmul --stag=ab --wtag=ab 64x1000:1000x1000 80x1280:1280x1500 160x2048:2048x1000 200x900:900x900"
 _SOME_ROWS: Final = "--matmul --wtag=any 8x1024:1024x1024 16x2048:2048x1000 16x768:768x3072 --dt=bf16 16x1024:1024x1024"
+_DOTS: Final = "--matmul --wtag=ba 12x768:768x768 16x1024:1024x1000 24x768:768x768 --dt=bf16 16x768:768x768"
+_LONG_DOTS: Final = "--matmul --wtag=ba 8x3072:3072x768 5x4096:4096x1000 --dt=bf16 8x4096:4096x1000"
 _DEEP: Final = "--matmul --stag=ab --wtag=ab 8x3072:3072x128 20x5120:5120x200 9x4096:4096x512 64x3072:3072x768"
 _SEQUENCES: Final = "--rnn --alg=VANILLA_LSTM t20mb16sic512 t20mb64sic128"
 _ONE_ROW: Final = "--ip --dir=FWD_I mb1ic2048oc4096 mb1ic4096oc2048"
@@ -145,6 +147,8 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "products.block_rows": _trial(_BLOCK_ROWS),
         "products.plain_depth": _trial(_SPREAD),
         "products.narrow_panel_rows": _trial(_SOME_ROWS),
+        "products.dot_row_bytes": _trial(_DOTS),
+        "products.dot_near_bytes": _trial(_LONG_DOTS),
         "products.set_lines": _trial(_DEEP),
         "products.block_tiles": _trial(_SPREAD),
         "products.alias_plain_rows": _trial(_PLAIN),

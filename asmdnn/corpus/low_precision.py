@@ -141,6 +141,7 @@ def dots(isa: str, types: Types) -> Iterator[DotsSpec]:
         )  # fmt: skip
         yield few
         yield replace(few, dst_column_bytes=40)
+        yield replace(few, dst_column_bytes=40 * (columns % 2), accumulate=True)
 
 
 def outers(isa: str, types: Types) -> Iterator[OuterSpec]:

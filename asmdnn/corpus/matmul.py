@@ -176,6 +176,7 @@ def dots(isa: str) -> Iterator[DotsSpec]:
             )  # fmt: skip
             yield few
             yield replace(few, dst_column_bytes=40)
+            yield replace(few, dst_column_bytes=40 * (columns % 2), accumulate=True)
 
 
 def outer(isa: str, rows: int, columns: int, depth: int = 2, **fields: Any) -> OuterSpec:

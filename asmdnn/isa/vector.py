@@ -119,6 +119,15 @@ class Vector(Across, Conditions, Counted, Lanes):
         """acc += a * b, rounded once."""
         self.asm.VFMADD231PS(acc, a, b)
 
+    def load_first(self, x: Register, src: Pointer, count: int) -> None:
+        """The first `count` lanes, a power of two; zeros in the others."""
+        if count == 1:
+            self.asm.VMOVSS(x.xmm, src.sized(4))
+        elif count == 2:
+            self.asm.VMOVQ(x.xmm, src.sized(8))
+        else:
+            self.asm.VMOVUPS({4: x.xmm, 8: x.ymm}.get(count, x), src.sized(4 * count))
+
     def store_first(self, dst: Pointer, src: Register, count: int) -> None:
         """The first `count` lanes, a power of two."""
         if count == 1:

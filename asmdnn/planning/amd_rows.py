@@ -52,6 +52,8 @@ ZEN5: Final = Tuning(
         # Panels of one vector, 8 to 24 rows: inner products 1.04 to 1.11x, 16 rows times 768x3072 1.12x, bf16 1.02 to
         # 1.37x, bytes 1.0 to 1.07x, 4 MiB and more 0.96 to 1.0x.  With 2 to 6 rows they would be 0.92 to 1.0x.
         narrow_panel_rows=8,
+        dot_row_bytes=48,
+        dot_near_bytes=40 << 10,
         # L1 has 12 ways: 8 rows times 3072x128 1.31x, 20 times 5120x200 1.23x, 9 times 4096x512 1.20x, all 31 of
         # `matmul_deep` and `matmul_plain` that differ 1.03x in the mean, 0.97 at least.
         set_lines=10,

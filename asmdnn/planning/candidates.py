@@ -67,6 +67,8 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         ),
         "products.plain_depth": (ByDistance(256, 64, 64), ByDistance(512, 64, 64)),
         "products.narrow_panel_rows": (8, 1 << 30),
+        "products.dot_row_bytes": (48, 1 << 30),
+        "products.dot_near_bytes": (24 << 10, 40 << 10, 1 << 40),
         "products.set_lines": (6, 8, 10),
         "products.block_tiles": (ByDistance(5, 2, 2), ByDistance(99, 2, 2)),
         "products.block_rows": (ByDistance(256, 256, 128), ByDistance(256, 256, 256)),

@@ -117,6 +117,8 @@ class ProductTuning:
     dot_depth: int = 8  # elements of a row that are worth adding up lanes, 4 rows at a time
     dot_rows: int = 8  # and so many rows,
     dot_vectors: int = 3  # that so many rows of src are multiplied with, even if registers do not hold all their sums
+    dot_row_bytes: int = 1 << 30  # of k are worth one more: to add up its lanes costs more than to pack less than that,
+    dot_near_bytes: int = 1 << 40  # of vectors that are multiplied at once stay in L1: of longer ones a range of k does
     dot_elements: int = 1 << 15  # of src that a call reads
     many_dots: int = 1 << 9  # records that are written out
     scaled_rows: int = 3  # of src share what scales integers; sums of groups of fewer are scaled instead

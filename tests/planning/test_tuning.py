@@ -43,6 +43,10 @@ def packed(m: int, k: int, n: int) -> dnn.MatMul:
     return dnn.MatMul(desc((m, k)), desc((k, n), "any"), desc((m, n)))
 
 
+def transposed(m: int, k: int, n: int) -> dnn.MatMul:
+    return dnn.MatMul(desc((m, k)), desc((k, n), "ba"), desc((m, n)))
+
+
 def convolution(size: int, tag: str = "any") -> dnn.ConvolutionForward:
     images = desc((1, 128, size, size), tag)
     weights = desc((128, 128, 3, 3), "any")
@@ -108,6 +112,8 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"block_rows": ByDistance(64, 64, 64)}, matmul(70, 400, 1024)),
     ("products", {"block_tiles": ByDistance(99, 2, 2)}, matmul(70, 400, 1000)),
     ("products", {"dot_depth": 32}, matmul(40, 16, 1)),
+    ("products", {"dot_row_bytes": 48}, transposed(9, 400, 100)),
+    ("products", {"dot_near_bytes": 4 << 10}, transposed(3, 2000, 100)),
     ("products", {"outer_depth": 2}, matmul(40, 4, 200)),
     ("products", {"split_cycles": 10}, matmul(4, 512, 32)),
     ("products", {"memory_stream_bytes": 256}, packed(1, 4096, 2048)),

@@ -8,8 +8,9 @@ from asmdnn.generators.dot.dots import columns_at_once
 from asmdnn.isa.dot import F32, dot_level
 from tests.primitives.matmul_case import MACHINE, MatmulCase, check, make_data, planned, run
 from tests.primitives.tensors import holding, read
-from tests.primitives.typed_case import TypedCase
+from tests.primitives.typed_case import TypedCase, at_levels
 from tests.primitives.typed_case import check as typed_check
+from tests.support.tuning import with_numbers
 
 C = MatmulCase
 COLUMNS = [
@@ -39,6 +40,21 @@ ELSEWHERE = [
 @pytest.mark.parametrize("case", [*COLUMNS, *ROWS], ids=str)
 def test_few_vectors_are_dots(isa: str, case: MatmulCase) -> None:
     assert "dots" in check(case, isa).implementation.partition(":")[0].split("+")
+
+
+@at_levels(("avx2", "avx512_core_vnni", "avx512_core_bf16"))
+@pytest.mark.parametrize("types", ["f32:f32:f32", "bf16:bf16:f32", "bf16:bf16:bf16", "u8:s8:s32", "u8:s8:f32"])
+def test_more_rows_of_transposed_weights(level: str, types: str) -> None:
+    """Where that was measured to be faster than packing them: in groups of rows, and in ranges of k that L1 holds, each
+    of which adds to what the ones before have left."""
+    if "bf16" in types and level != "avx512_core_bf16":
+        return
+    base = dnn.Engine(isa=level, machine=MACHINE).tuning
+    tuning = with_numbers(base, "products", dot_row_bytes=8, dot_near_bytes=2 << 10, dot_elements=2000)
+    for m, n, k in ((11, 70, 777), (9, 33, 2050), (3, 130, 1500)):
+        pd = typed_check(TypedCase(m, n, k, types, "ba", tuning=tuning), level)
+        assert "dots" in pd.implementation
+        assert any("_acc_" in spec.name for spec in pd.plan.specs)
 
 
 @pytest.mark.parametrize("case", ELSEWHERE, ids=str)

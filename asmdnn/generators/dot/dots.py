@@ -1,12 +1,12 @@
 """Products of a matrix with one vector or a few, all with their sums along their rows: as fast as memory gives them.
 
-    dst[r, c] = sum over k of src[r, k] * weights[k, c]
+    dst[r, c] = (dst[r, c] if accumulate else 0) + sum over k of src[r, k] * weights[k, c]
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
 | src     | types.weights[rows, depth] | row r at r * src_row_bytes, dense; nothing past the depth is read |
 | weights | types.src[depth, columns]  | column c at c * column_bytes, dense; each is a vector |
-| dst     | types.sums[rows, columns]  | dense by rows, or columns dst_column_bytes apart; only written |
+| dst     | types.sums[rows, columns]  | dense by rows, or columns dst_column_bytes apart      |
 
 The matrix is what a dot calls weights, since those are multiplied from memory: a product of rows of src with a vector
 of weights is this one's transpose.  A lane has a group of k.  Each step takes some vectors of a strip of rows, so that
@@ -75,11 +75,12 @@ class DotsSpec:
     columns: int = 1
     column_bytes: int = 0
     dst_column_bytes: int = 0
+    accumulate: bool = False
     frame = OPERANDS
 
     @property
     def name(self) -> str:
-        size = f"{self.rows}x{self.depth}" + f"x{self.columns}" * (self.columns > 1)
+        size = f"{self.rows}x{self.depth}" + f"x{self.columns}" * (self.columns > 1) + "_acc" * self.accumulate
         return f"dots_{self.types}_{size}_{checksum(self)}__{self.isa}"
 
     @property
@@ -93,7 +94,8 @@ class DotsSpec:
         weights = (Range(WEIGHTS, c * self.column_bytes, c * self.column_bytes + column) for c in range(self.columns))
         parts, size = (self.columns if self.dst_column_bytes else 1), self.rows * self.dst_row_bytes
         dst = (Range(DST, c * self.dst_column_bytes, c * self.dst_column_bytes + size) for c in range(parts))
-        return Footprint((*src, *weights), tuple(dst))
+        written = tuple(dst)
+        return Footprint((*src, *weights, *(written if self.accumulate else ())), written)
 
     def generate(self, asm: Assembler) -> None:
         dot = dot_of(self.types, self.isa, vector_of(self.isa, asm))
@@ -138,17 +140,24 @@ class DotsCode:
         v.registers.free(firsts)
 
     def store(self, acc: Sequence[Sequence[Register]]) -> None:
-        """The lanes of sums by row and column are added up; dst = these, a vector for all columns or one for each."""
-        v, step = self.v, self.spec.dst_column_bytes
+        """The lanes of sums by row and column are added up, and to what dst has where that is wanted: a vector for all
+        columns or one for each."""
+        v, step, adds = self.v, self.spec.dst_column_bytes, self.spec.accumulate
         parts = list(zip(*acc, strict=True)) if step else [[x for row in acc for x in row]]
         (spare,) = v.registers.take("spare", 1)
         for c, part in enumerate(parts):
             total = v.sum_lanes(part, spare, self.dot.addition)
             at = mem(self.dst, c * step, size=v.bytes)
             if len(part).bit_count() == 1:
+                if adds:
+                    v.load_first(spare, at, len(part))
+                    self.dot.add(total, spare)
                 v.store_first(at, total, len(part))
             else:
                 tail = v.tail(len(part))
+                if adds:
+                    tail.load(spare, at)
+                    self.dot.add(total, spare)
                 tail.store(at, total)
                 tail.release()
         v.registers.free(spare)

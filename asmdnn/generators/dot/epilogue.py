@@ -148,8 +148,8 @@ class TileEpilogue:
         element_of(self.types.sums).widen(self.v, x, x)
 
     def put(self, x: Register, place: tuple[int, int], at: Pointer, part: Part) -> None:
-        """Store the results x of a place (row, vector).  Of pairs the first ones stay in their register until the others
-        are there: halves of a line that are written apart are two misses where rows share the sets of L1."""
+        """Store the results x of a place (row, vector).  Of pairs the first ones stay in their register until the
+        others are there: halves of a line that are written apart are two misses where rows share the sets of L1."""
         (row, vector), (stored, real) = place, part
         if self.pairs and waits(vector, len(self.tile[row])):
             self.clear_padding(x, part)

@@ -7,11 +7,11 @@ fill a register with columns that do not exist: 1000 x 512 times 512 x 2 runs 5 
 from collections.abc import Iterator
 from functools import partial
 
-from asmdnn.generators.dot.dots import STRIP, DotsSpec, columns_at_once
+from asmdnn.generators.dot.dots import CHUNK, STRIP, DotsSpec, columns_at_once
 from asmdnn.generators.dot.operands import OPERANDS
-from asmdnn.isa.dot import Types
+from asmdnn.isa.dot import GROUP_BYTES, Types
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.cuts import balanced
+from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Phase, records_of
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.planning.refusal import Refused
@@ -55,7 +55,9 @@ def reads_rows(p: Product, target: Target) -> Product | None:
     tuning = target.products
     if not (isinstance(p.weights, Matrix) and p.weights.dense_down):
         return None
-    few = p.m <= max(tuning.dot_vectors, columns_at_once(p.types, target.isa))
+    columns = columns_at_once(p.types, target.isa)
+    worth = GROUP_BYTES * range_of(p, columns, target) // tuning.dot_row_bytes
+    few = p.m <= max(tuning.dot_vectors, columns, worth)
     return p.transposed(p.weights) if few and p.n >= tuning.dot_rows and p.depth >= tuning.dot_depth else None
 
 
@@ -105,40 +107,64 @@ def with_dense_columns(assembly: Assembly, p: Product, weights: Matrix) -> Produ
     return replace(p, weights=copy.transposed)
 
 
+def range_of(p: Product, columns: int, target: Target) -> int:
+    """The groups of k that are summed at a time, such that L1 holds those of so many vectors."""
+    step = CHUNK * target.lanes
+    most = max(1, target.products.dot_near_bytes // (GROUP_BYTES * columns * step))
+    return ranges_of(p.k, most, step)[0][1] if columns > 1 else p.k
+
+
 def sums_of(p: Product, target: Target) -> Iterator[Phase]:
-    """Rows of src times the vectors, as many at once as a kernel takes."""
-    tuning, begin, is_first = target.products, 0, True
+    """Rows of src times the vectors, as many at once as a kernel takes; a range of k, then the next one."""
+    tuning = target.products
+    step = range_of(p, min(p.n, columns_at_once(p.types, target.isa)), target)
+    most = max(STRIP, tuning.dot_elements // min(p.depth, step * p.types.group))
+    for number, piece in enumerate(pieces_of(p, (most, p.n), tuning.many_dots, tuning.round_records)):
+        ranges = [(begin, min(p.k, begin + step)) for begin in range(0, p.k, step)]
+        parts = (piece.product.depths(*k) for k in ranges) if len(ranges) > 1 else (piece.product,)
+        made = [dots_phase(part, most, target, accumulate=i > 0) for i, part in enumerate(parts)]
+        yield from in_rounds(made, piece, OPERANDS, is_first=number == 0)
+
+
+def dots_phase(p: Product, most: int, target: Target, *, accumulate: bool) -> Phase:
+    """The sums of rows, at most `most` of them a record: these are read from L2 for further vectors."""
+    specs: dict[DotsSpec, int] = {}
+    records, cycles, parts, at = [], [], list(columns_of(p, target)), 0
+    for rows in balanced(p.m, most):
+        for part in parts:
+            columns = {
+                "src": p.src.start_bytes + at * p.src.row_bytes,
+                "weights": part.weights.start_bytes,
+                "dst": part.dst.start_bytes + at * p.dst.row_bytes,
+            }
+            spec = replace(spec_of(part, rows, target), accumulate=accumulate)
+            records.append(records_of(OPERANDS, columns, specs.setdefault(spec, len(specs))))
+            cycles.append(rows * part.n * p.k // target.lanes + target.call_cycles)
+        at += rows
+    return replace(partial_phase(p, p.dst.buffer, tuple(specs), records, cycles), continues=accumulate)
+
+
+def columns_of(p: Product, target: Target) -> Iterator[Product]:
+    """The product in parts of columns, in numbers that registers hold the sums of."""
+    begin = 0
     for columns in balanced(p.n, columns_at_once(p.types, target.isa)):
-        part = p.columns(begin, begin + columns)
-        most = max(STRIP, tuning.dot_elements // p.depth)
-        for piece in pieces_of(part, (most, columns), tuning.many_dots, tuning.round_records):
-            made = dots_phase(piece.product, most, target)
-            yield from in_rounds([made], piece, OPERANDS, is_first)
-            is_first = False
+        yield p.columns(begin, begin + columns)
         begin += columns
 
 
-def dots_phase(p: Product, most: int, target: Target) -> Phase:
-    """The sums of rows, at most `most` of them a record."""
+def spec_of(p: Product, rows: int, target: Target) -> DotsSpec:
     assert isinstance(p.weights, Matrix)
-    specs: dict[DotsSpec, int] = {}
-    records, cycles, at = [], [], 0
-    vectors = {"columns": p.n, "column_bytes": p.weights.column_bytes if p.n > 1 else 0}
-    if p.n > 1 and p.dst.dense_down:
-        vectors["dst_column_bytes"] = p.dst.column_bytes
-    for rows in balanced(p.m, most):
-        spec = DotsSpec(
-            isa=target.isa, rows=rows, depth=p.depth, src_row_bytes=p.src.row_bytes, types=p.types, **vectors
-        )
-        columns = {
-            "src": p.src.start_bytes + at * p.src.row_bytes,
-            "weights": p.weights.start_bytes,
-            "dst": p.dst.start_bytes + at * p.dst.row_bytes,
-        }
-        records.append(records_of(OPERANDS, columns, specs.setdefault(spec, len(specs))))
-        cycles.append(rows * p.n * p.k // target.lanes + target.call_cycles)
-        at += rows
-    return partial_phase(p, p.dst.buffer, tuple(specs), records, cycles)
+    several = p.n > 1
+    return DotsSpec(
+        isa=target.isa,
+        rows=rows,
+        depth=p.depth,
+        src_row_bytes=p.src.row_bytes,
+        types=p.types,
+        columns=p.n,
+        column_bytes=p.weights.column_bytes if several else 0,
+        dst_column_bytes=p.dst.column_bytes if several and p.dst.dense_down else 0,
+    )
 
 
 def add_results(assembly: Assembly, p: Product, target: Target, sums: Matrix, is_wide: bool) -> None:

@@ -160,8 +160,8 @@ def multiplying(p: Product, step: DepthStep, block: Panels, target: Target, spec
 
 
 def cut_of(p: Product, step: DepthStep, block: Panels, target: Target) -> Cut:
-    """All tiles of rows of a panel for a range of k, then the next panel: those rows of src stay in L2.  Where the block
-    stays in L1, all panels for a tile of rows: short sums are written faster along the rows of dst."""
+    """All tiles of rows of a panel for a range of k, then the next panel: those rows of src stay in L2.  Where the
+    block stays in L1, all panels for a tile of rows: short sums are written faster along the rows of dst."""
     assert isinstance(p.weights, Matrix)
     row_bytes = p.weights.row_bytes
     part = replace(p.depths(step.begin, step.end), weights=block)

@@ -52,8 +52,9 @@ class Product:
 
     @property
     def weights_step(self) -> int:
-        """Bytes from the weights of a group of k to those of the next: plain ones have a row for each element."""
-        rows = self.types.group if isinstance(self.weights, Matrix) else 1
+        """Bytes from the weights of a group of k to those of the next: plain ones have a row for each element, but for
+        those of a transposed product."""
+        rows = self.types.group // self.weights.group if isinstance(self.weights, Matrix) else 1
         return rows * self.weights.row_bytes
 
     @property

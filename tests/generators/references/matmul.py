@@ -154,13 +154,14 @@ def skinny(spec: SkinnySpec, memory: Memory) -> None:
 
 
 def dots(spec: DotsSpec, memory: Memory) -> None:
-    """dst[r, c] = sum over k of src[r, k] * weights[k, c]."""
+    """dst[r, c] = (dst[r, c] if accumulate else 0) + sum over k of src[r, k] * weights[k, c]."""
     size = spec.types.sums.size_bytes
     for c in range(spec.columns):
         weights = memory["weights"].load(c * spec.column_bytes, spec.depth) + dot_class(spec.types, spec.isa).shift
         for r in range(spec.rows):
             total = np.sum(memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights)
             at = c * spec.dst_column_bytes + size * r if spec.dst_column_bytes else size * (r * spec.columns + c)
+            total += memory["dst"].load(at, 1)[0] if spec.accumulate else 0
             memory["dst"].store(at, np.array([total]))
 
 
