@@ -164,6 +164,10 @@ class Dot:
         """acc += copy . row, which are arranged.  Only where weights are read as they lie, the row may be memory."""
         self.multiply(acc, copy[0], row[0])
 
+    def accumulate_shift(self, acc: Register, row: Row | Sequence[Pointer], spare: Register) -> None:
+        """acc += shift * row: what a product with the row has too much, of dots that shift src."""
+        raise NotImplementedError
+
     def accumulate_first(self, acc: Register, copy: Row, row: Row | Sequence[Pointer], spare: Register) -> None:
         """acc = copy . row."""
         self.v.zero(acc)

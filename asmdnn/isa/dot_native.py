@@ -124,6 +124,9 @@ class Shifted(Dot):
     def arrange_src(self, copy: Row) -> None:
         self.v.asm.VXORPS(copy[0], copy[0], self.shifts)
 
+    def accumulate_shift(self, acc: Register, row: Row | Sequence[Pointer], spare: Register) -> None:
+        self.accumulate(acc, [self.shifts], row, spare)
+
 
 class ShiftedVnniDot(Shifted, VnniDot):
     """One instruction broadcasts and shifts."""

@@ -43,7 +43,9 @@ def test_few_vectors_are_dots(isa: str, case: MatmulCase) -> None:
 
 
 @at_levels(("avx2", "avx512_core_vnni", "avx512_core_bf16"))
-@pytest.mark.parametrize("types", ["f32:f32:f32", "bf16:bf16:f32", "bf16:bf16:bf16", "u8:s8:s32", "u8:s8:f32"])
+@pytest.mark.parametrize(
+    "types", ["f32:f32:f32", "bf16:bf16:f32", "bf16:bf16:bf16", "u8:s8:s32", "s8:s8:s32", "s8:s8:f32"]
+)
 def test_more_rows_of_transposed_weights(level: str, types: str) -> None:
     """Where that was measured to be faster than packing them: in groups of rows, and in ranges of k that L1 holds, each
     of which adds to what the ones before have left."""
@@ -111,6 +113,18 @@ def test_few_rows_of_bytes(level: str) -> None:
     """As many at once as registers hold; sums are exact."""
     for m in (2, 3):
         assert "dots" in typed_check(TypedCase(m, 40, 75, "u8:s8:s32", "ba"), level).implementation
+
+
+@at_levels(("avx2", "avx512_core_vnni"))
+def test_the_shift_of_s8_is_undone(level: str) -> None:
+    """By the kernel, which multiplies each row of weights with it, too: nothing sums columns in front.  A zero point
+    needs these sums all the same."""
+    for m, k in ((1, 301), (2, 64), (3, 1000)):
+        for types, extreme in (("s8:s8:s32", True), ("s8:s8:u8", False), ("s8:s8:f32", False)):
+            pd = typed_check(TypedCase(m, 131, k, types, "ba", extreme=extreme), level)
+            assert pd.implementation == f"dots:{level}"
+        other = typed_check(TypedCase(m, 131, k, "s8:s8:s32", "ba", zero_points=(5, None)), level)
+        assert ("dots" in other.implementation) == (level == "avx2")
 
 
 def test_inner_products(isa: str) -> None:

@@ -10,8 +10,8 @@
 
 The matrix is what a dot calls weights, since those are multiplied from memory: a product of rows of src with a vector
 of weights is this one's transpose.  A lane has a group of k.  Each step takes some vectors of a strip of rows, so that
-each row is a stream that the hardware prefetches; at the end of a strip its lanes are added up.  What the dot adds to
-its src is not undone.
+each row is a stream that the hardware prefetches; at the end of a strip its lanes are added up.  Where a dot shifts s8
+to u8, each row is multiplied with the shift, too, and that is taken away from its sums.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,7 +47,7 @@ def strip_of(types: Types, isa: str, columns: int) -> DotStrip | None:
     dot, vector = dot_class(types, isa), VECTORS[isa]
     others = dot.row_registers + dot.product_registers + dot.spare_registers + SPARE
     for rows, chunk in ((STRIP, CHUNK), (STRIP, 1), (2, 1)):
-        needed = columns * chunk * (rows + dot.copy_registers) + others
+        needed = columns * chunk * (rows + dot.copy_registers) + rows * bool(dot.shift) + others
         if needed <= vector.count and rows * columns <= lanes_of(isa):
             return DotStrip(rows, chunk)
     return None
@@ -125,7 +125,8 @@ class DotsCode:
         asm, v, spec, types = self.asm, self.v, self.spec, self.spec.types
         asm.role(f"strip of {rows}")
         acc = v.registers.take("sums", rows, spec.columns, self.chunk_vectors)
-        v.zeros(acc)
+        self.excess = v.registers.take("shift times the sum", rows * bool(self.dot.shift))
+        v.zeros((acc, self.excess))
         elements = self.chunk_vectors * v.lanes * types.group
         steps = ((self.src, types.weights.size_bytes * elements), (self.weights, types.src.size_bytes * elements))
         in_chunks(asm, spec.depth, elements, steps, lambda depth: self.chunk(acc, depth), "depth")
@@ -134,6 +135,10 @@ class DotsCode:
                 self.dot.add(first, other)
             v.registers.free(*others)
         firsts = [[sums[0] for sums in row] for row in acc]
+        for row, excess in zip(firsts, self.excess, strict=False):  # none without a shift
+            for x in row:
+                asm.VPSUBD(x, x, excess)
+        v.registers.free(self.excess)
         self.store(firsts)
         asm.ADD(self.src, rows * spec.src_row_bytes)
         asm.ADD(self.dst, rows * spec.dst_row_bytes)
@@ -179,6 +184,8 @@ class DotsCode:
                     read = self.row_of(data, part, at)
                     for sums, copy in zip(row, copies, strict=True):
                         dot.accumulate(sums[j], copy, read, [*spare, data[0]][0])
+                    if self.excess:
+                        dot.accumulate_shift(self.excess[r], read, [*spare, data[0]][0])
         v.registers.free(factors, data, spare)
 
     def row_of(self, data: Row, part: Lanes, at: Pointer) -> Row | Sequence[Pointer]:

@@ -9,7 +9,7 @@ from functools import partial
 
 from asmdnn.generators.dot.dots import CHUNK, STRIP, DotsSpec, columns_at_once
 from asmdnn.generators.dot.operands import OPERANDS
-from asmdnn.isa.dot import GROUP_BYTES, Types
+from asmdnn.isa.dot import GROUP_BYTES, Types, dot_class
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Phase, records_of
@@ -20,7 +20,6 @@ from asmdnn.primitives.products.partial import (
     OF_SUMS,
     PARTIAL,
     add_partial_sums,
-    check_unshifted,
     ones,
     partial_phase,
 )
@@ -43,11 +42,16 @@ def check_dots(p: Product, target: Target) -> None:
     check_whole_sums(p)
     if p.batch or not p.src.is_dense:
         raise Refused("it is a batch, or rows of src are not dense")
-    if turned := reads_rows(p, target):
-        check_unshifted(turned, target)
-    elif not reads_columns(p, target):
+    if p.bias and not p.adds_up and dot_class(p.types, target.isa).shift:
+        raise Refused(f"src is shifted for {p.types}, and has a zero point: its sums start from sums of columns")
+    if not (reads_rows(p, target) or reads_columns(p, target)):
         rows, depth = tuning.dot_rows, tuning.dot_depth
         raise Refused(f"it is no matrix of {rows} or more dense rows of at least {depth} times a few vectors")
+
+
+def takes_rows(p: Product, target: Target) -> bool:
+    """Whether rows of src are multiplied with the dense columns of weights, whatever its sums start from."""
+    return not p.batch and p.src.is_dense and not p.types.run and reads_rows(p, target) is not None
 
 
 def reads_rows(p: Product, target: Target) -> Product | None:
@@ -86,7 +90,10 @@ def spreads(x: Matrix, columns: int) -> bool:
 
 
 def add_dots(assembly: Assembly, p: Product, target: Target) -> None:
-    """The sums, and where they are no results what becomes of them."""
+    """The sums, and where they are no results what becomes of them.  Kernels undo the shift of src."""
+    if p.adds_up and p.bias:
+        assembly.drop(p.bias.buffer)
+        p = replace(p, bias=None, adds_up=False)
     turned = reads_rows(p, target)
     if not turned and isinstance(p.weights, Matrix) and not p.weights.dense_down:
         p = with_dense_columns(assembly, p, p.weights)

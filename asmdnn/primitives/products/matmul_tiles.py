@@ -22,7 +22,7 @@ from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.widening import level_of_tiles
 from asmdnn.primitives.products.blocks import panel_vectors
-from asmdnn.primitives.products.dots import are_few
+from asmdnn.primitives.products.dots import are_few, takes_rows
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.matrices import PANEL_VECTORS, Matrix, Panels, WeightsPanels, matrix_of, panels_of
 from asmdnn.primitives.products.plan import Job, answers, refusals
@@ -107,7 +107,8 @@ def job_of(desc: MatMul, attr: Attr, engine: Engine, types: Types, tiled: bool) 
         has_sums = has_zero_point or isinstance(desc.weights, SummedDesc)
         few = 1 if tiles.takes(desc.weights) else FEW_ROWS
         are_few = prod(desc.dst.dims[:-1]) <= few * prod(desc.weights.dims[:-2])
-        if are_few and not has_sums and not tiled:  # sums would read all weights once more
+        if are_few and not has_sums and not tiled and not takes_rows(p, target):
+            # Sums of columns would read all weights once more; dots along rows need none.
             target = replace(target, isa=unshifted_level(types, engine.isa))
         shift = 0 if tiled else dot_class(types, target.isa).shift
         level = dot_level(types, target.isa)

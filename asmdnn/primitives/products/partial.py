@@ -157,12 +157,7 @@ def check_rows(p: Product, target: Target) -> None:
         raise Refused(f"weights are {p.depth} rows of {p.n}, this is for {rows} of {columns} or more")
     if p.types.group > 1 and p.types.weights_bytes < GROUP_BYTES:
         raise Refused(f"weights of {p.types} are widened as they come from panels, rows are joined as they lie")
-    check_unshifted(p, target)
-    if p.m > 1 and not vectors_at_once(p.types, target.isa, p.m):
-        raise Refused(f"registers of {target.isa} do not hold {p.m} rows of sums of {p.types}")
-
-
-def check_unshifted(p: Product, target: Target) -> None:
-    """Refuse kernels that shift src: their sums start from sums of columns, which cost as much as the product."""
     if dot_class(p.types, target.isa).shift:
         raise Refused(f"src is shifted for {p.types}, and weights would be read for the sums of columns, too")
+    if p.m > 1 and not vectors_at_once(p.types, target.isa, p.m):
+        raise Refused(f"registers of {target.isa} do not hold {p.m} rows of sums of {p.types}")

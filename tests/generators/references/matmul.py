@@ -157,7 +157,7 @@ def dots(spec: DotsSpec, memory: Memory) -> None:
     """dst[r, c] = (dst[r, c] if accumulate else 0) + sum over k of src[r, k] * weights[k, c]."""
     size = spec.types.sums.size_bytes
     for c in range(spec.columns):
-        weights = memory["weights"].load(c * spec.column_bytes, spec.depth) + dot_class(spec.types, spec.isa).shift
+        weights = memory["weights"].load(c * spec.column_bytes, spec.depth)
         for r in range(spec.rows):
             total = np.sum(memory["src"].load(r * spec.src_row_bytes, spec.depth) * weights)
             at = c * spec.dst_column_bytes + size * r if spec.dst_column_bytes else size * (r * spec.columns + c)
