@@ -115,7 +115,9 @@ class ProductTuning:
     packed_columns: int = 16  # or so few if tiles read packed weights only
     vector_near: int = 4096  # columns whose sums stay in L1
     dot_depth: int = 8  # elements of a row that are worth adding up lanes, 4 rows at a time
-    dot_rows: int = 8  # and so many rows,
+    dot_rows: int = 8  # and so many rows; or fewer of so many elements in all, since a tile of 1 column has 1 lane:
+    dot_elements_least: int = 96  # 2 rows of 64 take the same either way, 64 times 4 rows of 3136 43 us, tiles 202
+    dot_elements_most: int = 1 << 20  # of few rows, since one thread reads them; more are cut along k for many
     dot_vectors: int = 3  # that so many rows of src are multiplied with, even if registers do not hold all their sums
     dot_row_bytes: int = 1 << 30  # of k are worth one more: to add up its lanes costs more than to pack less than that,
     dot_near_bytes: int = 1 << 40  # of vectors that are multiplied at once stay in L1: of longer ones a range of k does

@@ -114,6 +114,8 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"dot_depth": 32}, matmul(40, 16, 1)),
     ("products", {"dot_row_bytes": 48}, transposed(9, 400, 100)),
     ("products", {"dot_near_bytes": 4 << 10}, transposed(3, 2000, 100)),
+    ("products", {"dot_elements_least": 1024}, matmul(2, 500, 1)),
+    ("products", {"dot_elements_most": 999}, matmul(2, 500, 1)),
     ("products", {"outer_depth": 2}, matmul(40, 4, 200)),
     ("products", {"split_cycles": 10}, matmul(4, 512, 32)),
     ("products", {"memory_stream_bytes": 256}, packed(1, 4096, 2048)),

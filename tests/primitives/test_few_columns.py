@@ -20,6 +20,10 @@ COLUMNS = [
     C((2, 33, 40), (1, 40, 4), ("row", "any", "row"), "1"),
     C((700, 33), (33, 4), ("gap", "row", "row"), "n"),
     C((1030, 17), (17, 3), ("off", "off", "row"), "-", ("relu",)),
+    C((1, 96), (96, 1), ("row", "row", "row"), "mn", ("relu",)),
+    C((3, 100), (100, 1), ("gap", "row", "row"), "n"),
+    C((7, 64), (64, 3), ("row", "col", "row"), "n", ("sum",)),
+    C((2, 64), (64, 2), ("row", "col", "row")),
     C((512, 64), (64, 4), ("row", "col", "row"), "mn", ("sum",)),
 ]
 ROWS = [
@@ -32,7 +36,8 @@ ELSEWHERE = [
     C((100, 64), (64, 3), ("row", "row", "gap")),  # rows of dst cannot be joined
     C((100, 64), (64, 3), ("row", "row", "row"), "m"),  # nor numbers that each row has of its own
     C((100, 64), (64, 9), ("row", "col", "row")),  # too many
-    C((7, 64), (64, 3), ("row", "col", "row")),  # too few rows
+    C((7, 12), (12, 3), ("row", "col", "row")),  # too few elements
+    C((7, 64), (64, 3), ("row", "row", "row")),  # too few rows for a copy
     C((100, 7), (7, 3), ("row", "col", "row")),  # too short ones
 ]
 

@@ -16,7 +16,7 @@ NAMES = [
 ]  # fmt: skip
 REASONS = {
     "one_by_one": "it is no batch of 4 or more matrices with weights of their own",
-    "dots": "it is no matrix of 8 or more dense rows of at least 8 times a few vectors",
+    "dots": "it is no matrix of 8 or more dense rows of at least 8, or 96 elements in fewer, times a few vectors",
     "outer": "there are 300 steps of k, outer products are for 1 to 8",
     "rows": "dst is more than 4 rows",
     "split_k": "there are enough tiles for many threads, or they are so short that a second phase costs more",

@@ -45,8 +45,15 @@ def check_dots(p: Product, target: Target) -> None:
     if p.bias and not p.adds_up and dot_class(p.types, target.isa).shift:
         raise Refused(f"src is shifted for {p.types}, and has a zero point: its sums start from sums of columns")
     if not (reads_rows(p, target) or reads_columns(p, target)):
-        rows, depth = tuning.dot_rows, tuning.dot_depth
-        raise Refused(f"it is no matrix of {rows} or more dense rows of at least {depth} times a few vectors")
+        rows, depth, least = tuning.dot_rows, tuning.dot_depth, tuning.dot_elements_least
+        large = f"{rows} or more dense rows of at least {depth}, or {least} elements in fewer,"
+        raise Refused(f"it is no matrix of {large} times a few vectors")
+
+
+def is_worth(rows: int, depth: int, tuning: ProductTuning) -> bool:
+    """Whether a matrix is large enough for dots of its rows."""
+    few = tuning.dot_elements_least <= rows * depth <= tuning.dot_elements_most
+    return depth >= tuning.dot_depth and (rows >= tuning.dot_rows or few)
 
 
 def takes_rows(p: Product, target: Target) -> bool:
@@ -62,13 +69,15 @@ def reads_rows(p: Product, target: Target) -> Product | None:
     columns = columns_at_once(p.types, target.isa)
     worth = GROUP_BYTES * range_of(p, columns, target) // tuning.dot_row_bytes
     few = p.m <= max(tuning.dot_vectors, columns, worth)
-    return p.transposed(p.weights) if few and p.n >= tuning.dot_rows and p.depth >= tuning.dot_depth else None
+    return p.transposed(p.weights) if few and p.n > 1 and is_worth(p.n, p.depth, tuning) else None
 
 
 def reads_columns(p: Product, target: Target) -> bool:
-    """Whether many rows of src are multiplied with a few columns of plain weights, which are copied if they are not
-    dense, and what becomes of the sums does not depend on their row."""
+    """Whether rows of src are multiplied with a few columns of plain weights, which are copied for many rows if they
+    are not dense, and what becomes of the sums does not depend on their row."""
     if not (isinstance(p.weights, Matrix) and are_few((p.m, p.n, p.depth), p.types, target.isa, target.products)):
+        return False
+    if p.m < target.products.dot_rows and not p.weights.dense_down:
         return False
     dense = p.dst.is_dense and p.dst.row_bytes == p.n * p.dst.element_bytes
     return p.n == 1 or (dense and all(spreads(x, p.n) for x in (p.bias, *p.post_op_operands) if x))
@@ -78,8 +87,7 @@ def are_few(sizes: tuple[int, int, int], types: Types, isa: str, tuning: Product
     """Whether weights of a product of m, n and k are best dense columns, as dots multiply them."""
     m, n, k = sizes
     alike = types.src == types.weights and types.sums == f32  # here the matrix is src; a dot takes it as its weights
-    large = m >= tuning.dot_rows and k >= tuning.dot_depth
-    return alike and not types.run and large and n <= columns_at_once(types, isa)
+    return alike and not types.run and is_worth(m, k, tuning) and n <= columns_at_once(types, isa)
 
 
 def spreads(x: Matrix, columns: int) -> bool:
