@@ -24,6 +24,13 @@ few_outputs        mb1ic3ih9oc24kh5sh2ph2                         any  any  any
 depthwise          g19mb2ic19ih7oc19kh3sh2ph1                     any  any  any
 depthwise          g16mb1ic16ih6oc16kh3ph1                        nhwc nhwc any
 grouped            g8mb1ic32ih6oc32kh3sh2ph1                      any  any  any
+planes+depthwise   g19mb2ic19ih7oc38kh3sh2ph1                     any  any  any
+planes+depthwise   g16mb1ic16ih6iw9oc48kh3kw5ph1pw0               nchw nchw goihw
+planes+depthwise   g5mb2ic5iw9oc40kw3sw3                          nwc  nwc  any
+planes+depthwise   g8mb1ic8ih6oc16kh1sh2                          nhwc any  any
+groups+tiles       g5mb2ic5ih6oc15kh1                             any  any  any
+groups+tiles       g3mb2ic12ih6oc15kh1                            nchw nchw goihw
+planes+depthwise   deconv:g9mb2ic9ih5oc18kh3sh2ph1                any  any  any
 reorder+direct     mb1ic20ih6oc18kh3ph1                           nchw nchw any
 pack+direct        mb1ic18ih6oc16kh3ph1                           any  any  oihw
 direct             deconv:mb2ic20ih5oc24kh3sh2ph1                 any  any  any

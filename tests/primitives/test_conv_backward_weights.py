@@ -50,6 +50,10 @@ depthwise       g16mb1ic16iw40oc16kw31pw15                   any  any  any
 depthwise       g8mb1ic8id3ih4iw3oc8kd2kh3kw2pd1ph1pw0       any  any  any
 reorder+depthwise g9mb1ic9ih6oc9kh3ph1                       nchw nchw goihw
 depthwise       deconv:g16mb1ic16ih5oc16kh4sh2ph1            any  any  any
+groups+tiles    g9mb2ic9ih3oc18kh1                        any  any  any
+groups+one_by_one+dots g9mb1ic9ih7oc45kh1                    any  any  any
+groups+one_by_one+dots+outer g10mb3ic40iw49oc40kw1           abc  abc  goiw
+groups+one_by_one+dots deconv:g9mb1ic27iw50oc9kw1            abc  abc  any
 reorder+direct  mb1ic20ih6oc18kh3ph1                         nchw nchw oihw
 reorder+grouped g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
 reorder+wide    g4mb1ic8ih4oc16kh3ph1                        nchw nchw goihw

@@ -41,6 +41,15 @@ repeat+depthwise       g9mb2ic9ih7oc18oh4kh3sh2ph1                          any 
 repeat+depthwise       g5mb1ic5ih6iw7oc40oh6ow7kh3kw3ph1pw1                     nchw   any    bias  relu
 reorder+repeat+depthwise g8mb1ic8ih6oc16oh6kh3ph1                           nChw8c nchw   -     -
 pack+repeat+depthwise  g8mb1ic8iw16oc32ow16kw3pw1                           nwc    nwc    bias  -     goiw
+planes+depthwise       g9mb2ic18ih9oc9oh9kh3ph1                             any    any    bias  relu
+planes+depthwise       g20mb1ic60ih8iw9oc20oh4ow5kh3kw5sh2sw2ph1pw2         nchw   nhwc   -     -
+planes+depthwise       g5mb1ic20iw12oc5ow12kw3pw1                           nwc    any    bias  -
+reorder+planes+depthwise g16mb1ic32ih6oc16oh6kh3ph1                         nChw8c nchw   bias  -
+planes+depthwise       g7mb2ic35ih5oc7oh5kh1ph0                             nhwc   nhwc   bias  -     goihw
+groups+tiles           g9mb2ic9ih7oc18oh7kh1ph0                             any    any    bias  sum+relu
+groups+tiles           g5mb2ic15ih6iw5oc5oh6ow5kh1kw1ph0pw0                 any    any    bias  relu
+groups+tiles           g3mb2ic30iw7oc21ow7kw1                               abc    abc    bias  sum
+groups+tiles           g6mb3ic6id2ih3iw5oc6od2oh3ow5kd1kh1kw1pd0ph0pw0      abx    abx    bias  relu
 direct                 g2mb1ic6id4ih5iw6oc22od4oh5ow6kd3kh3kw3pd1ph1pw1     any    any    bias  relu
 pack+direct            g2mb1ic80ih5oc48oh5kh3ph1                            nhwc   nhwc   -     -     goihw
 reorder+direct         g2mb1ic40ih6oc40oh6kh3ph1                            nchw   nchw   bias  sum

@@ -1,6 +1,7 @@
 """Convolution of groups with few channels, depthwise first of all: rows of dst, a vector of channels at a time."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.isa.dot import F32
@@ -15,7 +16,7 @@ from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
-from asmdnn.primitives.convolution import reordered
+from asmdnn.primitives.convolution import channel_planes, reordered
 from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc, ConvolutionForward, Desc, channels_of_group
 from asmdnn.primitives.convolution.direct import Parts, channels_of_dst, laid_out, nothing, scaled_dims
@@ -51,7 +52,10 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
     """The plans of a convolution with groups, best first; nothing for one without."""
     if desc.groups == 1:
         return
-    if channels_of_group(desc, "src") == 1 < channels_of_group(desc, "dst"):
+    if channel_planes.sums_channels(desc):
+        sums = partial(channel_planes.planned, depthwise=planned_parts, parts=one_part, padding=0)
+        yield from reordered.plans_between_reorders(channel_planes.NAME, desc, attr, engine, sums)
+    elif channels_of_group(desc, "src") == 1 < channels_of_group(desc, "dst"):
         yield from reordered.plans_between_reorders(MULTIPLIED, desc, attr, engine, planned_multiplied)
     else:
         yield from reordered.plans_between_reorders(name_of(desc), desc, attr, engine, planned)
@@ -69,7 +73,12 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
         image, engine = f"aBx{lanes_of(engine.isa)}b", at_level(engine, NARROWEST)
         either = {"src": desc.src, "dst": desc.dst}
         desc = desc.with_formats({n: MemoryDesc(d.dims, d.dtype, image) for n, d in either.items() if d.is_any})
-    return planned_parts(desc, attr, engine, lambda desc, src, dst: [make_geometry(desc, src, dst)])
+    return planned_parts(desc, attr, engine, one_part)
+
+
+def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
+    """All of it."""
+    return [make_geometry(desc, src, dst)]
 
 
 def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) -> Plan:

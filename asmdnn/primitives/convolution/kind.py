@@ -48,6 +48,7 @@ def words(desc: ConvolutionForward) -> Words:
 
 
 DIRECT = (
+    pointwise.plans_of_groups,
     grouped.plans,
     few_inputs.plans,
     few_outputs.plans,

@@ -7,6 +7,7 @@ from asmdnn.primitives.convolution_backward import (
     updated,
     weights,
     weights_pairs,
+    weights_planar,
     weights_products,
 )
 from asmdnn.primitives.convolution_backward.description import (
@@ -30,8 +31,16 @@ def words(desc: BackwardData | BackwardWeights) -> Words:
     return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), desc.prop_kind.value)
 
 
-IN_F32, *_ = as_f32(grouped_weights.plans, weights.plans)  # of tensors of several types, and of groups
-WEIGHTS = (weights_pairs.plans, grouped_weights.plans, weights_products.plans, IN_F32, weights.plans)
+OF_F32 = (weights_planar.plans, grouped_weights.plans, weights.plans)
+IN_F32, *_ = as_f32(*OF_F32)  # of tensors of several types, and of groups
+WEIGHTS = (
+    weights_pairs.plans,
+    weights_planar.plans,
+    grouped_weights.plans,
+    weights_products.plans,
+    IN_F32,
+    weights.plans,
+)
 OF_CONVOLUTIONS = (updated.plans, winograd.plans, EndsWhere(lambda desc, attr: winograd.is_demanded(desc)), *WEIGHTS)
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (

@@ -1,14 +1,15 @@
 """Deconvolution in groups with few channels, depthwise first of all: rows of the parts of dst, vector by vector."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import post_ops_of
-from asmdnn.primitives.convolution import grouped
-from asmdnn.primitives.convolution.description import DeconvolutionForward
+from asmdnn.primitives.convolution import channel_planes, grouped
+from asmdnn.primitives.convolution.description import DeconvolutionForward, channels_of_group
 from asmdnn.primitives.convolution.geometry import ConvGeometry, ImageLayout
 from asmdnn.primitives.convolution.reordered import plans_between_reorders
 from asmdnn.primitives.core.engine import Engine
@@ -43,5 +44,9 @@ def f32_only(desc: DeconvolutionForward) -> bool:
 
 def plans(desc: DeconvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """The plans of a deconvolution with groups, best first; nothing for one without."""
-    if desc.groups > 1:
+    if channel_planes.sums_channels(desc):
+        padding = channels_of_group(desc, "src") - 1
+        sums = partial(channel_planes.planned, depthwise=grouped.planned_parts, parts=parts_of, padding=padding)
+        yield from plans_between_reorders(channel_planes.NAME, desc, attr, engine, sums)
+    elif desc.groups > 1:
         yield from plans_between_reorders(grouped.name_of(desc), desc, attr, engine, planned)
