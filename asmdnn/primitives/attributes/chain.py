@@ -171,7 +171,8 @@ def chain_of(
     the dims that dst has too, and which one that is there; others are summed over, and can have no scales.
     Integers are added to sums of s32 that stay so, modulo 2^32, where there is nothing else to do.
     bias: as a tensor that broadcasts to dst; it is a link where kernels cannot start from it, since scales come before
-    it, or sums are not f32 or not of its type.  starts: whether the caller has sums start from src's zero point.
+    it, sums are not f32 or not of its type, or integers of dst are to be as exact as sums without it are.
+    starts: whether the caller has sums start from src's zero point.
     """
     check_zero_points(attr, tensors, starts)
     check_accumulation(attr, sums)
@@ -200,7 +201,7 @@ def chain_of(
         argument = MemoryDesc((prod(shape),), f32, "a")
         links[name] = Link(Binary("div" if name == "dst" else "mul", scales), (f"{name}_scales",), argument)
     before = tuple(links[name] for name in ("src", "weights") if name in links)
-    if bias is not None and (before or not sums == bias.dtype == f32):
+    if bias is not None and (before or not sums == bias.dtype == f32 or tensors["dst"].dtype == s32):
         before = (*before, Link(Binary("add", bias), (BIAS,), tensors[BIAS]))
     after = tuple(links[name] for name in ("dst",) if name in links)
     found = (*before, *post_ops_of(attr).links, *after, *zero_points_of_dst(attr, tensors["dst"]))

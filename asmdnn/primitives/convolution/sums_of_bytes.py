@@ -5,19 +5,29 @@ from typing import Any
 
 from asmdnn.generators.dot.depthwise import LONGEST_KERNEL, MOST_ROWS
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.types import INTEGERS8, f32, s32
+from asmdnn.types import INTEGERS8, f32, s8, s32, u8
 
 CHANNEL = 1  # the dim
 CHANNELS = 1 << CHANNEL  # of src: the bit of their dim in a mask
-MOST_IN_FLOATS = 2**24 // 255**2  # products of two differences of bytes whose sums f32 holds
+LARGEST_IN_FLOATS = 2**24  # of integers that f32 holds without a gap
+LARGEST = {u8: 255, s8: 128}  # without a sign
+FACTORS = {"src", "weights"}
+DIFFERENCE = 255  # the largest of two bytes
 
 
 def needs_integers(desc: Any, attr: Attr) -> bool:
     """Whether sums have to be exact, which those of f32 may not be; sums of either type may be asked for."""
-    if desc.dst.dtype == s32 or attr.accumulation_mode in (s32.name, f32.name):
+    if attr.accumulation_mode in (s32.name, f32.name):
         return attr.accumulation_mode != f32.name
+    if scales_channels(attr) or (desc.dst.dtype == s32 and dict(attr.zero_points).keys() & FACTORS):
+        return bool(desc.dst.dtype == s32)  # zero points of any size, as their sums wrap
     products = prod(desc.weights.dims) // max(1, desc.dst.dims[CHANNEL])
-    return not scales_channels(attr) and products > MOST_IN_FLOATS
+    return products * prod(largest(desc, attr, name) for name in FACTORS) > LARGEST_IN_FLOATS
+
+
+def largest(desc: Any, attr: Attr, name: str) -> int:
+    """The largest of the numbers that are multiplied, without its sign; zero points are bytes of the tensor's type."""
+    return DIFFERENCE if name in dict(attr.zero_points) else LARGEST[getattr(desc, name).dtype]
 
 
 def scales_channels(attr: Attr) -> bool:
