@@ -46,6 +46,9 @@ _FAR_PIXELS: Final = (
     "--conv --dir=FWD_I --stag=axb --dtag=axb mb2ic3ih56oc160oh56kh3ph1 mb1ic16ih160oc64oh160kh1 "
     "mb8ic128ih28oc512oh28kh1"
 )
+_FAR_MAXIMA: Final = (
+    "--pool --dir=BWD_D --alg=max --tag=axb mb1ic256ih80oh78kh3ph0 mb4ic512ih28oh28kh5ph2 mb1ic64ih160oh158kh3ph0"
+)
 _FAR_ROWS: Final = (
     "--conv --dir=FWD_I --stag=axb --dtag=axb g144mb4ic144ih56oc144oh56kh3ph1 g96mb2ic96ih112oc96oh56kh3sh2ph1 "
     "g320mb1ic320ih80oc320oh80kh3ph1"
@@ -175,5 +178,6 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "pooling.strided_results": _trial(_FEW_WINDOWS),
         "pooling.padded_strided_results": _trial(_FEW_WINDOWS),
         "pooling.padded_results": _trial(_FEW_WINDOWS),
+        "pooling.rows_ahead_l2": _trial(_FAR_MAXIMA),
     }
 )

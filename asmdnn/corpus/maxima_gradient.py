@@ -20,6 +20,7 @@ def maxima_gradients(isa: str) -> Iterator[MaximaGradientSpec]:
             yield whole
             yield replace(whole, kinds=("f32", "f32", "s32"), numbered=2)
         yield replace(whole, accumulates=True)
+        yield replace(whole, ahead=3 * pixel)
         for kind in ("bf16", "f16"):
             narrow = replace(whole, cells=3, cell_bytes=cell // 2)
             yield replace(narrow, kinds=(kind, kind, "u8"))
@@ -32,6 +33,10 @@ def maxima_gradients(isa: str) -> Iterator[MaximaGradientSpec]:
     yield MaximaGradientSpec(
         isa=isa, cells=1, elements=lanes, cell_bytes=F32_BYTES * lanes, step=0, pixels=(CellPixel(0, 0, many),),
         kinds=("f32", "bf16", "u8"),
+    )  # fmt: skip
+    yield MaximaGradientSpec(
+        isa=isa, cells=3, elements=lanes, cell_bytes=F32_BYTES * lanes, step=lanes, pixels=(CellPixel(0, 0, many[:2]),),
+        streaming=True, ahead=lanes,
     )  # fmt: skip
     six = tuple(CellPixel(n, n * lanes, many[n : n + 2]) for n in range(6))
     yield MaximaGradientSpec(isa=isa, cells=2, elements=lanes, cell_bytes=7 * F32_BYTES * lanes, step=lanes, pixels=six)

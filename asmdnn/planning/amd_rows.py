@@ -93,7 +93,9 @@ ZEN5: Final = Tuning(
     # Planes of 8 columns 0.89x with zmm.  Whole planes of 4x4 and 5x5 1.16 to 1.20x by ymm, 7x7 1.06 to 1.1x, 10x10
     # 1.02x, 14x14 would be 0.93x; rows of 10 to 28 0.79 to 0.96x.
     # Short rows: 256 and 64 channels, 3x3 and 5x5, beside rows as they lie: padded 1.1 to 3.5x, stride 2 1.06 to 4.5x.
-    pooling=PoolingTuning(wide_row=9, narrow_plane=100, padded_strided_results=8, padded_results=14),
+    # Gradients of maxima of f32, channels last, 3x3 of 192 and 256 at 80x80 and 112x112 1.1 to 1.9x, 5x5 of 512
+    # at 28x28, 4 images, 1.6x, 64 at 160x160 1.3x, 7x7 1.0x; of two L2s 3x3 of 256 at 40x40 would be 0.83x.
+    pooling=PoolingTuning(wide_row=9, narrow_plane=100, padded_strided_results=8, padded_results=14, rows_ahead_l2=4.0),
     # Fitted to all cuts of 46 layers, 24 to 1024 channels at 7x7 to 224x224, and of 26 in groups, by a random search:
     # what is chosen took 1.07 times as long as the best cut in the mean before, 1.05 in groups, and 1.015 and 1.01 now;
     # expected cycles were 0.26 off, 0.067 now (logarithms).  Weights of 1.3 MB and more beyond L2, F(4x4) by phases at

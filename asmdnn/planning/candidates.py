@@ -96,6 +96,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "pooling.strided_results": (1, 4),
         "pooling.padded_strided_results": (1, 4, 8),
         "pooling.padded_results": (1, 14),
+        "pooling.rows_ahead_l2": (4.0, 1e9),
     }
 )
 

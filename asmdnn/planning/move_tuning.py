@@ -211,6 +211,7 @@ class PoolingTuning:
     overlap: int = 3  # times that a column is covered, from which on reducing rows before columns pays
     wide_row: int = 1  # of results: shorter ones that fill no whole zmm registers take ymm registers
     narrow_plane: int = 1  # elements of a whole plane, and of fewer, that take ymm registers
+    rows_ahead_l2: float = 1e9  # gradients of maxima ask for rows of windows in front, of so many L2s of each thread
     # Estimates of cycles, so that threads get equal shares; nobody has measured them:
     plane_cycles: int = 25  # of a whole plane, to call its kernel and make one number of a vector,
     plane_vector_cycles: int = 2  # and of each of its vectors

@@ -12,6 +12,8 @@ from asmdnn.generators.dot.grouped_shape import GroupedRows
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, INTERLEAVED
+from asmdnn.generators.pooling.maxima_gradient import DIFF, PLACES, MaximaGradientSpec
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.vectors import lanes_of
 from tests.generators.codes import by_name, code_of
 
@@ -93,6 +95,22 @@ def test_rows_below(spec: GroupedRows) -> None:
     pixels = sum(segment.pixels for segment in spec.segments)
     found = sum(bool(INTO_L2.fullmatch(line)) for line in text)
     assert found == at_once * (spec.rows_ahead * columns * lines_of_src + pixels * lines_of_dst)
+
+
+MAXIMA_AHEAD = tuple(spec for spec in kernel_specs() if isinstance(spec, MaximaGradientSpec) and spec.ahead)
+
+
+@by_name(MAXIMA_AHEAD)
+def test_windows_below(spec: MaximaGradientSpec) -> None:
+    """The last window of every cell, in the row below, with its places; and the lines that are written, but for those
+    past the caches.  A cell in a loop is written once."""
+    listing = code_of(spec).listing
+    assert listing is not None
+    sizes = [size_of(spec.kinds[argument]) for argument in (DIFF, PLACES)]
+    sizes += [size_of(spec.kind)] * (len(spec.pixels) * (not spec.streaming))
+    lines = sum(len(range(0, size * spec.elements, LINE_BYTES)) for size in sizes)
+    found = sum(bool(INTO_L2.fullmatch(line.text)) for line in listing)
+    assert found and found % lines == 0 and found // lines <= 2 * spec.cells
 
 
 APART = tuple(spec for spec in kernel_specs() if isinstance(spec, MatmulTileSpec) and spec.tile.prefetch_step_bytes)

@@ -92,6 +92,10 @@ def pooling(size: int, results: int, kernel: int, stride: int, padding: int) -> 
     )  # fmt: skip
 
 
+FAR_MAXIMA = dnn.PoolingBackward(
+    "max", desc((1, 64, 9, 9), "acdb"), desc((1, 64, 7, 7), "acdb"), (3, 3),
+    indices=dnn.MemoryDesc((1, 64, 7, 7), dnn.u8, "acdb"),
+)  # fmt: skip
 SHORT_ROWS = dnn.PoolingForward(
     "max", desc((1, 256, 4, 4), "abcd"), desc((1, 256, 4, 4), "abcd"), kernel=(3, 3), padding_l=(1, 1), padding_r=(1, 1)
 )
@@ -152,6 +156,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("moves", {"convert_ahead_bytes": 512}, dnn.Reorder(desc((40, 4096), dtype=dnn.u8), desc((40, 4096)))),
     ("moves", {"least_across": 2}, dnn.Reorder(desc((64, 64, 8)), desc((64, 64, 8), "bac"))),
     ("moves", {"row_units": 9.0}, dnn.Shuffle(desc((4, 90), "ab"), desc((4, 90), "ab"), 1, 9)),
+    ("pooling", {"rows_ahead_l2": 0.01}, FAR_MAXIMA),
     ("pooling", {"near_channels": 64}, SHORT_ROWS),
     ("pooling", {"padded_results": 10}, pooling(10, 10, 3, 1, 1)),
     ("pooling", {"padded_strided_results": 5}, pooling(9, 5, 3, 2, 1)),

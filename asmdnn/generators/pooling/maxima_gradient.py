@@ -25,6 +25,7 @@ from asmdnn.generators.stores import emit_stored, store_results
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.elements import element_of, size_of, storing_element
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
@@ -54,7 +55,9 @@ class CellPixel(NamedTuple):
 class MaximaGradientSpec:
     """Everything that the bytes of the kernel depend on.
 
-    kinds: of dst, diff and places.  numbered: how many pixels of `numbers` a cell has.
+    kinds: of dst, diff and places.  numbered: how many pixels of `numbers` a cell has.  ahead: elements from a window's
+    result to the one below it; the lines of that one, and a cell's of dst, are prefetched, as they are more streams
+    than a CPU follows by itself; 0: none is.
     """
 
     isa: str
@@ -67,12 +70,13 @@ class MaximaGradientSpec:
     numbered: int = 0
     accumulates: bool = False
     streaming: bool = False
+    ahead: int = 0
 
     @property
     def name(self) -> str:
         positions = ".".join(str(len(pixel.positions)) for pixel in self.pixels)
         words = [self.kinds[DST], self.kinds[PLACES], f"{self.cells}x{self.elements}", positions]
-        words += ["acc"] * self.accumulates + ["streaming"] * self.streaming
+        words += ["acc"] * self.accumulates + ["streaming"] * self.streaming + ["ahead"] * bool(self.ahead)
         return f"maxpool_back_{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     @property
@@ -174,11 +178,31 @@ class MaximaGradientCode:
     def some(self, cells: int, parts: Sequence[Lanes]) -> None:
         """Cells from where the pointers are."""
         slots = [(cell, pixel) for cell in range(cells) for pixel in self.spec.pixels]
+        self.prefetch(cells)
         for first in range(0, len(parts), self.vectors):
             some = parts[first : first + self.vectors]
             for at in range(0, len(slots), len(self.sums)):
                 for (cell, pixel), sums in zip(slots[at : at + len(self.sums)], self.sums, strict=False):
                     self.pixel(cell, pixel, first * self.v.lanes, list(zip(sums, some, strict=False)))
+
+    def prefetch(self, cells: int) -> None:
+        """Lines of dst that are written next, and those below the last windows of these cells, which the next row reads
+        first."""
+        spec, last = self.spec, max((place.at for pixel in self.spec.pixels for place in pixel.positions), default=0)
+        if not spec.ahead:
+            return
+        for cell in range(cells):
+            below = last + spec.ahead + cell * spec.step
+            self.prefetch_lines("diff", self.diff.size_bytes, below)
+            self.prefetch_lines("places", self.places.size_bytes, below)
+            for pixel in () if spec.streaming else spec.pixels:
+                size = self.dst.size_bytes
+                self.prefetch_lines("dst", size, cell * spec.cell_bytes // size + pixel.at)
+
+    def prefetch_lines(self, name: str, size: int, first: int) -> None:
+        """Of all channels of a pixel, from element `first` on."""
+        for begin in range(0, size * self.spec.elements, LINE_BYTES):
+            self.asm.PREFETCHT1(mem(self.pointers[name], size * first + begin))
 
     def pixel(self, cell: int, pixel: CellPixel, first: int, sums: Sequence[tuple[Register, Lanes]]) -> None:
         """Some vectors of channels from `first` on, of a pixel of a cell."""

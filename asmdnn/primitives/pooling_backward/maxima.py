@@ -39,6 +39,7 @@ NUMBERS = "numbers of pixels"  # a constant
 SUMS = "sums of positions"  # scratch
 AT_ONCE = 64  # positions of a pass, which are code
 MOST_CHANNELS = 128  # of a kernel, which are unrolled
+FEW_LINES = 2  # of f32
 CALL_CYCLES, VECTOR_CYCLES, POSITION_CYCLES = 40, 2, 2
 
 
@@ -86,10 +87,22 @@ class MaximaJob:
     @property
     def streams(self) -> bool:
         """Whether results go past the caches: whole lines of f32, of tensors that caches do not hold."""
-        size = sum(tensor.size_bytes for tensor in self.tensors.values())
         dst = self.tensors["diff_src"]
         lines = self.channels * F32_BYTES % LINE_BYTES == 0 and dst.dtype == f32
-        return lines and size >= self.engine.tuning.elementwise.streaming_bytes
+        return lines and self.touched_bytes >= self.engine.tuning.elementwise.streaming_bytes
+
+    @property
+    def touched_bytes(self) -> int:
+        return sum(tensor.size_bytes for tensor in self.tensors.values())
+
+    def ahead(self, patch: tuple[Patch, ...]) -> int:
+        """Elements of diff_dst to the row below, if windows share rows and pixels have some lines each, which come from
+        beyond L2; else 0."""
+        tuning, engine = self.engine.tuning.pooling, self.engine
+        is_far = self.touched_bytes >= tuning.rows_ahead_l2 * engine.l2_bytes * engine.threads
+        has_lines = self.channels * F32_BYTES >= FEW_LINES * LINE_BYTES and len(patch) > 1
+        shares = all(along.step == 1 for along in patch)
+        return self.tensors["diff_dst"].strides[-2] if is_far and has_lines and shares else 0
 
 
 def add_passes(assembly: Assembly, patches: Sequence[tuple[Patch, ...]], job: MaximaJob) -> None:
@@ -157,6 +170,7 @@ def calls_of(patch: tuple[Patch, ...], number: int, job: MaximaJob, dtype: DataT
             numbered=row.step if job.counts_pixels else 0,
             accumulates=number > 0,
             streaming=job.streams and dtype == f32,
+            ahead=job.ahead(patch),
         )
         yield Call(spec, steps.start(patch, start, channel), steps.loops(patch[:-1]), cycles_of(spec))
 
