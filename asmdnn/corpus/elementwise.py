@@ -197,6 +197,11 @@ def cells(isa: str) -> Iterator[SeveralResultsSpec]:
             "dst_row_bytes": base.dst_row_bytes,
         }
         yield SeveralResultsSpec(**fields, chain=state, more=(Result(2, row_bytes, output),))
+        product, both = (BinaryOp("mul", operand(3, elements)),), (BinaryOp("add", operand(4, elements)),)
+        whole = {**fields, "dst_row_bytes": 4 * lanes * (INTERLEAVED + 2), "chain": product}  # past the caches
+        for row in (4 * lanes * (INTERLEAVED + 3), row_bytes):  # what is not a multiple is of one row
+            rows_of = whole if row % (4 * lanes) == 0 else {**whole, "rows": 1}
+            yield SeveralResultsSpec(**rows_of, more=(Result(2, row, both),), streaming=True)
         more = (Result(2, row_bytes, (SUM, ReluOp(0.0))), Result(3, row_bytes + 16, ()))
         yield SeveralResultsSpec(**fields, chain=(SUM, BinaryOp("max", operand(4, elements))), more=more)
 

@@ -121,6 +121,7 @@ PRELU = [
     ("abcd", (1, 1, 1, 1), "one_pass"),
     ("aBcd8b", (1, 19, 1, 1), "two_passes"),
     ("abcd", (3, 19, 4, 5), "elements"),
+    ("acdb", (3, 19, 4, 5), "elements"),
     ("any", (1, 19, 1, 5), "one_pass"),
 ]
 
@@ -140,6 +141,27 @@ def prelu(tag: str, of_weights: tuple[int, ...]) -> Any:
 def test_prelu(isa: str, tag: str, of_weights: tuple[int, ...], way: str) -> None:
     pd = check(*prelu(tag, of_weights), isa, ROUND * 1024)
     assert pd.implementation == f"{way}:{isa}"
+
+
+@pytest.mark.parametrize(("tag", "phases"), [("abcd", 1), ("acdb", 2)])
+@pytest.mark.parametrize("streaming_bytes", [1, 1 << 40])
+def test_prelu_of_elements_reads_once(isa: str, tag: str, phases: int, streaming_bytes: int) -> None:
+    """Both gradients that lie alike, also past the caches."""
+    desc, arrays, wanted = prelu(tag, (3, 19, 4, 5))
+    engine = dnn.Engine(isa=isa, threads=1)
+    elementwise = replace(engine.tuning.elementwise, streaming_bytes=streaming_bytes)
+    pd = proved_desc(desc, dnn.Attr(), replace(engine, tuning=replace(engine.tuning, elementwise=elementwise)))
+    assert sum(any("user" in spec.name for spec in phase.kernels) for phase in pd.plan.phases) == phases
+    assert any("streaming" in spec.name or getattr(spec, "streaming", False) for spec in pd.plan.specs) == (
+        streaming_bytes == 1
+    )
+    memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
+    for name, array in arrays.items():
+        memories[name].array[memories[name].desc.offsets()] = array
+    dnn.Primitive(pd).execute(**memories)
+    for name, result in wanted.items():
+        found = memories[name].array[memories[name].desc.offsets()]
+        np.testing.assert_allclose(found, result, rtol=ROUND, atol=0)
 
 
 @pytest.mark.isa("avx2")

@@ -11,10 +11,13 @@
 The main loop works on INTERLEAVED vectors at a time, instruction by instruction in turn: polynomials are chains of
 multiplications of which each waits for the one before.  Rows of few whole vectors are worked on together.
 
-With `streaming`, full vectors go past the caches if dst is aligned to a vector, as dst_row_bytes then must be, and is
-not src itself, whose lines the caches hold.  If its function is LONG, such a kernel asks for what it reads AHEAD_BYTES
-before: a CPU's own prefetchers stop at the end of a page, and computing fills the time until the next one arrives.
+With `streaming`, full vectors go past the caches if dst is aligned to a vector, and so are further results, as the
+distances of their rows then must be, and none of them is src itself, whose lines the caches hold.  If its function is
+LONG, such a kernel asks for what it reads AHEAD_BYTES before: a CPU's own prefetchers stop at the end of a page, and
+computing fills the time until the next one arrives.
 """
+
+from contextlib import ExitStack
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range, rows_of
@@ -35,6 +38,7 @@ from asmdnn.isa.assembler import Assembler
 from asmdnn.isa.elements import element_of, storing_element
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass, field
+from asmdnn.types import F32_BYTES
 
 LONG = 12  # steps of a function that computes for longer than a vector takes from memory
 
@@ -65,6 +69,11 @@ class ElementwiseSpec:
     def results(self) -> tuple[Result, ...]:
         """What is stored, the first in dst."""
         return (Result(DST, self.dst_row_bytes, self.chain),)
+
+    @property
+    def streamed(self) -> tuple[Result, ...]:
+        """What goes past the caches: elements that are stored as whole vectors."""
+        return tuple(x for x in self.results if self.size_of(x.argument) == F32_BYTES)
 
     @property
     def together(self) -> tuple[PostOp, ...]:
@@ -114,9 +123,12 @@ class ElementwiseSpec:
         left = asm.gp.take("rows left")
         if self.streaming:
             plain = asm.new_label("plain")
-            asm.CMP(code.pointers[SRC], code.pointers[DST])
-            asm.JE(plain)
-            with if_aligned(asm, code.pointers[DST], v.bytes, left):
+            for result in self.streamed:
+                asm.CMP(code.pointers[SRC], code.pointers[result.argument])
+                asm.JE(plain)
+            with ExitStack() as aligned:
+                for result in self.streamed:
+                    aligned.enter_context(if_aligned(asm, code.pointers[result.argument], v.bytes, left))
                 code.all_rows(left, v.stream)
                 asm.ret()
             asm.bind(plain)

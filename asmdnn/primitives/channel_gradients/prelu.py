@@ -4,16 +4,18 @@ from collections.abc import Mapping
 from math import prod
 from typing import NamedTuple
 
+from asmdnn.generators.functions.postops import ExpressionOp
 from asmdnn.generators.functions.row_programs import prelu_program, same_program
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refused
-from asmdnn.primitives.attributes.attr import Attr, refuse_attr
+from asmdnn.primitives.attributes.attr import NO_ATTR, Attr, refuse_attr
 from asmdnn.primitives.channel_gradients.description import PReLUBackward
 from asmdnn.primitives.channel_gradients.steps import PRODUCTS, GradientSteps, replaceable
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
+from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.shapes.tensors import check_tensors
@@ -41,6 +43,10 @@ class PReLURequest(NamedTuple):
     @property
     def result(self) -> MemoryDesc:
         return self.weights["diff_weights"]
+
+    @property
+    def is_of_f32(self) -> bool:
+        return {tensor.dtype for tensor in (*self.images.values(), *self.weights.values())} == {f32}
 
     def check_sums(self, are_wanted: bool) -> None:
         """Raises Refused unless diff_weights are sums, or are not."""
@@ -95,9 +101,28 @@ def element_by_element(request: PReLURequest) -> Plan:
     """Where each element has a weight of its own.  Raises Refused."""
     request.check_sums(False)
     steps = GradientSteps(request.engine)
+    if request.images["diff_src"] == request.result and request.is_of_f32:
+        add_both(request, steps)
+        return request.plan(ELEMENTS, steps)
     steps.apply(prelu_program((1,)), request.read, "diff_weights", request.result)
     add_diff_src(request, steps)
     return request.plan(ELEMENTS, steps)
+
+
+def add_both(request: PReLURequest, steps: GradientSteps) -> None:
+    """Both gradients of every element, whose inputs are read once."""
+    images, result = request.images, request.result
+    both = Request(
+        "steps",
+        ("src", images["src"]),
+        ("diff_src", images["diff_src"]),
+        {"diff_dst": images["diff_dst"], **request.factors},
+        lambda operands: ExpressionOp(prelu_program((0,)), (operands["diff_dst"], operands["weights"])),
+        more=(
+            ("diff_weights", result, lambda operands: (ExpressionOp(prelu_program((1,)), (operands["diff_dst"],)),)),
+        ),
+    )
+    steps.assembly.add_plan(schedule(both, NO_ATTR, request.engine), {})
 
 
 def add_diff_src(request: PReLURequest, steps: GradientSteps) -> None:

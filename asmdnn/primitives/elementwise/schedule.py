@@ -81,9 +81,9 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     for box in nests:
         for piece, row, rows in cut(box, along_dst(box), tuning):
             spec = spec_of(tensors, (piece, row, rows), request, chain, stored_at)
-            if isinstance(spec, ElementwiseSpec) and not request.more and may_stream(tensors, request.dst[0], tuning):
-                aligned = rows.extent == 1 or spec.dst_row_bytes % vector_bytes(spec.isa) == 0
-                spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.chain))
+            if isinstance(spec, ElementwiseSpec) and may_stream(tensors, request.dst[0], tuning):
+                aligned = rows.extent == 1 or all(x.row_bytes % vector_bytes(spec.isa) == 0 for x in spec.streamed)
+                spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.together))
             if isinstance(spec, ElementwiseSpec):
                 spec = replace(spec, interleaved=vectors_in_turn(spec, tuning), ahead_bytes=tuning.ahead_bytes)
             costs.setdefault(spec, cost(spec, tuning))
