@@ -25,6 +25,7 @@ from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution_backward.data import AdjointConvolution, exchanged
 from asmdnn.primitives.convolution_backward.description import BackwardWeights, ConvolutionBackwardWeights
+from asmdnn.primitives.convolution_backward.weights_padded import fills_vectors, padded
 from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, TilesJob, job_of, phases_of
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
 from asmdnn.primitives.core.engine import Engine, at_level
@@ -89,6 +90,11 @@ def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
     lanes = lanes_of(engine.isa)
     if picks_pixels(p):
         return of_picked_pixels(p.with_formats({"src": own_source(p, lanes)}) if p.src.is_any else p, engine)
+    if fills_vectors(p, lanes):
+        plain = p.dst if not (p.dst.is_any or p.dst.inner_blocks) else MemoryDesc(p.dst.dims, f32, "axb")
+        inner = padded(p.with_formats({"src": own_source(p, lanes), "dst": plain}), tiles, engine)
+        given = {name: tensor for name, tensor in p.tensors().items() if not tensor.is_any}
+        return between_reorders(inner, given, engine.tuning, isa=engine.isa)
     own = p.with_formats({"src": own_source(p, lanes), "dst": own_result(p, lanes)})
     whole = p.groups - p.groups % groups_together(p, lanes)
     inner = of_groups(own, engine) if whole in (0, p.groups) else of_both(own, whole, engine)
