@@ -18,7 +18,7 @@ DIFFERENCE = 255  # the largest of two bytes
 def needs_integers(desc: Any, attr: Attr) -> bool:
     """Whether sums have to be exact, which those of f32 may not be; sums of either type may be asked for."""
     if attr.accumulation_mode in (s32.name, f32.name):
-        return attr.accumulation_mode != f32.name
+        return bool(attr.accumulation_mode != f32.name)
     if scales_channels(attr) or (desc.dst.dtype == s32 and dict(attr.zero_points).keys() & FACTORS):
         return bool(desc.dst.dtype == s32)  # zero points of any size, as their sums wrap
     products = prod(desc.weights.dims) // max(1, desc.dst.dims[CHANNEL])
