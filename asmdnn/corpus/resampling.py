@@ -1,13 +1,15 @@
 """The specs of resampling: taps of no, one and several axes; tails and groups of channels; loops; streaming; dense
 rows: shorter than a vector, ending in the middle of one, in loops of vectors; taps of rows, of columns, of both;
-post-ops."""
+post-ops; rows that become shorter, from two vectors and more, and from one for each result; bits that are moved."""
 
 from collections.abc import Iterator
 
 from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.postops import EltwiseOp, PostOp, ReluOp
 from asmdnn.generators.functions.resample import ResampleSpec, ResampleStep
-from asmdnn.generators.functions.resample_rows import Column, Pick, ResampleRowsSpec, first_result
+from asmdnn.generators.functions.resample_columns import Column, Pick, first_result
+from asmdnn.generators.functions.resample_rows import ResampleRowsSpec
+from asmdnn.generators.functions.resample_rows_typed import TypedResampleRowsSpec
 from asmdnn.generators.functions.resample_typed import TypedResampleSpec
 from asmdnn.isa.elements import size_of
 
@@ -61,8 +63,8 @@ def typed(isa: str) -> Iterator[TypedResampleSpec]:
             )  # fmt: skip
 
 
-def columns(width: int, results: int, taps: int, lanes: int) -> tuple[Column, ...]:
-    """Neighbours of every result's place in a row that becomes longer."""
+def columns(width: int, results: int, taps: int, lanes: int, size: int = 4) -> tuple[Column, ...]:
+    """Neighbours of every result's place in a row."""
     found = []
     for vector in range(-(-results // lanes)):
         first = first_result(vector, results, lanes)
@@ -70,7 +72,7 @@ def columns(width: int, results: int, taps: int, lanes: int) -> tuple[Column, ..
         for tap in range(taps):
             places = [min(o * width // results + tap, width - 1) for o in range(first, min(results, first + lanes))]
             begin = min(places[0], max(0, width - lanes))
-            picks.append(Pick(4 * begin, (*(at - begin for at in places), *[0] * (lanes - len(places)))))
+            picks.append(Pick(size * begin, (*(at - begin for at in places), *[0] * (lanes - len(places)))))
         found.append(tuple(picks))
     return tuple(found)
 
@@ -104,7 +106,48 @@ def rows(isa: str) -> Iterator[ResampleRowsSpec]:
         )  # fmt: skip
 
 
+def shorter(isa: str) -> Iterator[ResampleRowsSpec]:
+    """Of two, three and as many vectors of src as results; in a loop of vectors that are made alike."""
+    lanes = LANES[isa]
+    few, many = (lanes * (lanes + 2), lanes), (27 * lanes, 18 * lanes)
+    for width, results in ((2 * lanes - 3, lanes + 1), (5 * lanes, 2 * lanes + 3), few, many):
+        for across, along in (((0,), 1), ((0, 4 * width), 2)):
+            yield ResampleRowsSpec(
+                isa=isa, loops=(ResampleStep(2, 8 * width, 4 * results, 8 * (along > 1)),), taps=across,
+                columns=columns(width, results, along, lanes), width=width, results=results, together=1,
+                dst_row_bytes=0, chain=CHAIN if results == lanes else (),
+            )  # fmt: skip
+
+
+def typed_rows(isa: str) -> Iterator[TypedResampleRowsSpec]:
+    """Every type on either side; no, one and both weights; tails, from two vectors, post-ops."""
+    lanes = LANES[isa]
+    pairs = (("u8", "u8"), ("s8", "f32"), ("bf16", "bf16"), ("f16", "f16"), ("f32", "s8"), ("s32", "bf16"))
+    for i, (src, dst) in enumerate(pairs):
+        for width, results in ((5, 3), (3 * lanes, lanes + 2)):
+            row, made = size_of(src) * width, size_of(dst) * results
+            across, along = (((0,), 2), ((0, row), 1), ((0, row), 2))[i % 3]
+            weights = 8 * len(across) * (len(across) > 1)
+            yield TypedResampleRowsSpec(
+                isa=isa, loops=(ResampleStep(2, 2 * row, 2 * made, weights),), taps=across,
+                columns=columns(width, results, along, lanes, size_of(src)), width=width, results=results, together=2,
+                dst_row_bytes=made, chain=(ReluOp(0.5),) if i == 2 else (), types=(src, dst),
+            )  # fmt: skip
+
+
+def bits(isa: str) -> Iterator[TypedResampleRowsSpec]:
+    lanes = LANES[isa]
+    short, long = ((3, 5), (lanes - 1, 2 * lanes)), ((3 * lanes, lanes + 2), (9 * lanes, 18 * lanes))
+    for size in (1, 2):
+        for width, results in (*short, (lanes + 3, 3 * lanes - 1), *long):
+            yield TypedResampleRowsSpec(
+                isa=isa, loops=(ResampleStep(2, size * width, 2 * size * results, 0),), taps=(0,),
+                columns=columns(width, results, 1, lanes, size), width=width, results=results, together=2,
+                dst_row_bytes=size * results, types=(f"b{8 * size}",) * 2,
+            )  # fmt: skip
+
+
 FAMILIES = {
-    **of_levels("resample", taps=taps, rows=rows, typed=typed),
+    **of_levels("resample", taps=taps, rows=rows, typed=typed, shorter=shorter, typed_rows=typed_rows, bits=bits),
     "resample-rounded": rounded(typed),
 }

@@ -22,7 +22,9 @@ def over(x: Array, factor: float, n: int, outputs: int) -> Array:
 
 COORDINATES: dict[str, Callable[[Array, int, int, float], Array]] = {  # of element i, n elements, outputs, factor
     "asymmetric": lambda i, n, outputs, factor: over(i, factor, n, outputs),
-    "align_corners": lambda i, n, outputs, factor: i * (n - 1) / (factor * n - 1) if outputs > 1 else i * 0,
+    "align_corners": lambda i, n, outputs, factor: (
+        i * (n - 1) / ((outputs if factor == outputs / n else factor * n) - 1) if outputs > 1 else i * 0
+    ),
     "half_pixel": lambda i, n, outputs, factor: over(i + 0.5, factor, n, outputs) - 0.5,
     "pytorch_half_pixel": lambda i, n, outputs, factor: (
         over(i + 0.5, factor, n, outputs) - 0.5 if outputs > 1 else i * 0

@@ -7,6 +7,7 @@ from typing import ClassVar
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 
 Combine = Callable[[Register, Register, Register], None]
+Source = Callable[[int, Register], Register | Pointer]  # a vector by its number, in memory or in a register
 
 
 def spread_in_four(group: int, part: int) -> int:
@@ -105,6 +106,24 @@ class Across:
         repeats = self.lanes // len(entries)  # wider vectors look at more bits, which then change nothing
         table = self.asm.const(pack(f"<{self.lanes}I", *repeats * [*entries]), self.bytes, size=self.bytes)
         self.asm.VPERMPS(dst, index, table)
+
+    def collect(
+        self, x: Register, chosen: Sequence[int], order: Register, vector: Source, spare: Sequence[Register]
+    ) -> None:
+        """x[j] = lane chosen[j] of some vectors, counted through all of them; the lanes of `order` are `chosen`.
+
+        `vector` may load one to the register that it is given; that of the first one is x.  `spare` has two registers,
+        which are overwritten where there are several vectors.
+        """
+        if max(chosen) < self.lanes:
+            self.asm.VPERMPS(x, order, vector(0, x))
+        else:
+            self.collect_several(x, chosen, order, vector, spare)
+
+    def collect_several(
+        self, x: Register, chosen: Sequence[int], order: Register, vector: Source, spare: Sequence[Register]
+    ) -> None:
+        raise NotImplementedError
 
     def spread(self, dst: Register, src: Register | Pointer, group: int, part: int) -> None:
         """dst[j] = src[j // group * group + part]: element `part` of every group in all lanes of the group.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 from types import MappingProxyType
 
-from asmdnn.isa.across import Combine, ordered, spread_in_four
+from asmdnn.isa.across import Combine, Source, ordered, spread_in_four
 from asmdnn.isa.assembler import Label, Pointer, Register, low32, mem
 from asmdnn.isa.vector import TailLanes, Vector
 
@@ -102,6 +102,16 @@ class Avx2(Vector):
         self.asm.TEST(low32(signs), low32(signs))
         self.asm.JZ(target)
         self.asm.gp.free(signs)
+
+    def collect_several(
+        self, x: Register, chosen: Sequence[int], order: Register, vector: Source, spare: Sequence[Register]
+    ) -> None:
+        """A permutation looks at the lowest three bits of a lane's number."""
+        self.asm.VPERMPS(x, order, vector(0, x))
+        other, lanes = spare[0], self.lanes
+        for number in range(1, max(chosen) // lanes + 1):
+            self.asm.VPERMPS(other, order, vector(number, other))
+            self.asm.VBLENDPS(x, x, other, sum(1 << j for j, lane in enumerate(chosen) if lane // lanes == number))
 
     def spread(self, dst: Register, src: Register | Pointer, group: int, part: int) -> None:
         self.asm.VPERMILPS(dst, src, spread_in_four(group, part))

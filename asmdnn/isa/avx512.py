@@ -5,7 +5,7 @@ from functools import partial
 from struct import pack
 from types import MappingProxyType
 
-from asmdnn.isa.across import Combine, ordered, spread_in_four
+from asmdnn.isa.across import Combine, Source, ordered, spread_in_four
 from asmdnn.isa.assembler import Label, Pointer, Register, low32
 from asmdnn.isa.vector import Row, TailLanes, Vector
 
@@ -112,6 +112,21 @@ class Avx512(Vector):
     def jump_unless_any(self, condition: Register, target: Label) -> None:
         self.asm.KORTESTW(condition, condition)
         self.asm.JZ(target)
+
+    def collect_several(
+        self, x: Register, chosen: Sequence[int], order: Register, vector: Source, spare: Sequence[Register]
+    ) -> None:
+        """The first two at once, by the lowest five bits of a lane's number; then lanes of one more beside x's own."""
+        other, own = spare
+        first = vector(0, x)
+        if isinstance(first, Pointer):
+            self.load(x, first)
+        self.asm.VPERMT2PS(x, order, vector(1, other))
+        lanes = self.lanes
+        for number in range(2, max(chosen) // lanes + 1):
+            merged = [lanes + lane % lanes if lane // lanes == number else j for j, lane in enumerate(chosen)]
+            self.load(own, self.asm.const(pack(f"<{lanes}i", *merged), self.bytes, size=self.bytes))
+            self.asm.VPERMT2PS(x, own, vector(number, other))
 
     def spread(self, dst: Register, src: Register | Pointer, group: int, part: int) -> None:
         self.asm.VPERMILPS(dst, src, spread_in_four(min(group, 4), part % 4))

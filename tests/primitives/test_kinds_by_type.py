@@ -47,6 +47,8 @@ KINDS: dict[str, Callable[[dnn.DataType], Description]] = {
     "pooling, channels last": lambda kind: pooling(kind, "acdb"),
     "pooling, planes": lambda kind: pooling(kind, "abcd"),
     "nearest resampling, channels last": lambda kind: resampling("nearest", kind, "acdb"),
+    "nearest resampling, planes": lambda kind: resampling("nearest", kind, "abcd"),
+    "linear resampling, channels last": lambda kind: resampling("linear", kind, "acdb"),
     "linear resampling, planes": lambda kind: resampling("linear", kind, "abcd"),
     "reduction to f32": lambda kind: dnn.ReductionForward("sum", t(kind, 8, 99), t(dnn.f32, 8, 1)),
     "reduction to src's type": lambda kind: dnn.ReductionForward("sum", t(kind, 8, 99), t(kind, 8, 1)),

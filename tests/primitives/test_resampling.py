@@ -51,28 +51,100 @@ def test_layouts(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
             x = numbers(2, 19, *inner)
             desc = described(alg, x.shape, outer, tag, coordinates)
             pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
-            by_reorders = tag == TAGS[0] and outer[-1] < inner[-1]
-            assert by_reorders or pd.implementation == f"{'rows' if tag == TAGS[0] else 'channels'}:{isa}"
+            assert pd.implementation == f"{'rows' if tag == TAGS[0] else 'channels'}:{isa}"
             dst = dnn.Memory(desc.dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
             assert np.abs(dst.numpy() - expected(alg, x, outer, coordinates)).max() <= 40 * 2.0**-24
             assert dst.padding_is_zero()
 
 
-def test_rows_that_are_made_of_more_than_a_vector_are_reordered(isa: str) -> None:
-    desc = described("nearest", (1, 2, 4, 300), (2, 31), TAGS[0], "half_pixel")
+SHORTER: tuple[Any, ...] = (
+    ((56,), (33,)), ((4, 112), (3, 80)), ((6, 300), (2, 31)), ((3, 100), (5, 8)), ((5, 40, 20), (2, 7, 13)),
+    ((2, 17), (3, 16)), ((2, 96), (1, 64)), ((3, 200), (2, 4)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("alg", ["nearest", "linear", "cubic"])
+def test_rows_that_become_shorter(isa: str, alg: ResamplingAlgorithm) -> None:
+    """Made of two vectors of src and more, up to one for each result; vectors that go back to end with the row."""
+    for inner, outer in SHORTER:
+        if alg == "cubic" and len(inner) > 2:
+            continue
+        for coordinates in COORDINATES:
+            x = numbers(2, 3, *inner)
+            desc = described(alg, x.shape, outer, TAGS[0], coordinates)
+            pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+            assert pd.implementation == f"rows:{isa}"
+            dst = dnn.Memory(desc.dst)
+            dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
+            assert np.abs(dst.numpy() - expected(alg, x, outer, coordinates)).max() <= 40 * 2.0**-24
+
+
+def test_rows_of_much_code_are_reordered(isa: str) -> None:
+    """Neither size is a multiple of the other, so that no vector of results is made as the one before."""
+    desc = described("cubic", (1, 2, 4, 4000), (5, 3001), TAGS[0], "half_pixel")
     assert dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa)).implementation == f"reorder+channels:{isa}"
+
+
+@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16, dnn.u8, dnn.s8, dnn.s32], ids=str)
+def test_rows_of_other_types_are_moved(isa: str, dtype: dnn.DataType) -> None:
+    """Bit by bit: NaN of all kinds, and integers that f32 has not.  Lines of several rows of dst, tails, and loops."""
+    for inner, outer in (*SHORTER, ((5, 7), (10, 14)), ((3, 20), (3, 50)), ((2, 160), (4, 320))):
+        size = (2, 3, *inner)
+        x = np.random.default_rng(5).integers(0, 256, (*size, dtype.size_bytes), np.uint8).view(dtype.numpy)[..., 0]
+        src, dst = (dnn.MemoryDesc(n, dtype, tagged(TAGS[0], len(inner))) for n in (size, (2, 3, *outer)))
+        desc = dnn.ResamplingForward("nearest", src, dst)
+        pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+        assert pd.implementation == f"rows:{isa}"
+        found = dnn.Memory(dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, src), dst=found)
+        places = np.ix_(*(range(n) for n in size[:2]), *(desc.taps(axis).indices[:, 0] for axis in range(len(inner))))
+        bits = f"u{dtype.size_bytes}"
+        assert np.array_equal(found.numpy().view(bits), x[places].view(bits))
+
+
+@pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16, dnn.u8, dnn.s8, dnn.s32], ids=str)
+def test_rows_of_other_types_are_those_of_f32_rounded(isa: str, dtype: dnn.DataType) -> None:
+    """Bit by bit, with post-ops too; AVX2 rounds all but f16 in a pass."""
+    attr = dnn.Attr([dnn.Eltwise("linear", 1.5, -3.0)])
+    for inner, outer in (*SHORTER, ((5, 7), (10, 14)), ((2, 160), (4, 320))):
+        dims = [(2, 3, *sizes) for sizes in (inner, outer)]
+        x = dnn.Memory.from_array(np.random.default_rng(5).integers(0, 100, dims[0]).astype(np.float32))
+        made = []
+        for kind in (dtype, dnn.f32):
+            src, dst = (dnn.MemoryDesc(n, kind, tagged(TAGS[0], len(inner))) for n in dims)
+            desc = dnn.ResamplingForward("linear", src, dst)
+            pd = proved_desc(desc, attr=attr, engine=dnn.Engine(isa=isa, threads=2))
+            in_one = kind in (dnn.f32, dnn.f16) or isa != "avx2"
+            assert pd.implementation == f"{'' if in_one else 'reorder+'}rows:{isa}"
+            memory = dnn.Memory(dst)
+            dnn.Primitive(pd).execute(src=dnn.reorder(x, src), dst=memory)
+            made.append(memory)
+        assert np.array_equal(made[0].numpy(), dnn.reorder(made[1], made[0].desc).numpy())
+
+
+@pytest.mark.parametrize("rounding", ["floor", "ceil"])
+def test_corners_at_elements_are_these(rounding: Any) -> None:
+    """Places that are whole numbers have no element on either side, in kernels and in the definition."""
+    for size, made in ((348, 357), (82, 16), (49, 99), (26, 51)):
+        src, dst = (dnn.MemoryDesc((1, 1, n), dnn.f32, "abc") for n in (size, made))
+        taps = dnn.ResamplingForward("nearest", src, dst, (), "align_corners", rounding).taps(0)
+        round_up = rounding == "ceil"
+        exact = [-(-o * (size - 1) // (made - 1)) if round_up else o * (size - 1) // (made - 1) for o in range(made)]
+        assert taps.indices[:, 0].tolist() == exact
+        x = np.arange(size, dtype=np.float64).reshape(1, 1, size)
+        assert resampled(x, "nearest", (made,), (made / size,), "align_corners", rounding)[0].ravel().tolist() == exact
 
 
 @pytest.mark.parametrize("dtype", [dnn.f32, dnn.bf16, dnn.u8], ids=str)
 @pytest.mark.parametrize(
-    ("dims", "sizes"),
-    [((2, 19, 9, 40), (3, 10)), ((1, 3, 8, 90), (4, 30)), ((2, 5, 60), (12,)), ((1, 2, 4, 6, 40), (2, 3, 8))],
+    ("dims", "sizes", "tag"),
+    [((2, 19, 9, 40), (3, 10), "abdc"), ((1, 3, 90, 8), (30, 4), "abdc"), ((1, 2, 4, 6, 40), (2, 3, 8), "abedc")],
 )
-def test_elements_at_one_distance_are_copied(isa: str, dims: Any, sizes: Any, dtype: dnn.DataType) -> None:
-    """No others are read, and of types beyond f32 none is converted."""
+def test_elements_at_one_distance_are_copied(isa: str, dims: Any, sizes: Any, tag: str, dtype: dnn.DataType) -> None:
+    """Of tensors of which neither channels nor rows are dense.  No others are read, and none is converted."""
     x = np.random.default_rng(3).integers(0, 100, dims).astype(dtype.numpy)
-    src, dst = (dnn.MemoryDesc(n, dtype, tagged(TAGS[0], len(sizes))) for n in (dims, (*dims[:2], *sizes)))
+    src, dst = (dnn.MemoryDesc(n, dtype, tag) for n in (dims, (*dims[:2], *sizes)))
     pd = proved_desc(dnn.ResamplingForward("nearest", src, dst), engine=dnn.Engine(isa=isa, threads=2))
     assert pd.implementation == f"strided:{isa}"
     found = dnn.Memory(dst)

@@ -4,13 +4,15 @@
 
 | argument | dtype[shape] | what it is |
 |---|---|---|
-| src     | f32 | rows of `width` elements; those of a step lie `taps` bytes after the pointer; only read |
-| dst     | f32 | `together` rows of `results` elements for each step, all made of the same ones of src; only written |
+| src     | kinds[0] | rows of `width` elements; those of a step lie `taps` bytes after the pointer; only read |
+| dst     | kinds[1] | `together` rows of `results` elements for each step, made of the same ones of src; only written |
 | weights | f32[rows, taps] | w, of the rows in their order; only read, if there are several taps |
 | factors | f32[vectors, taps of the row, lanes] | f; only read, if a result is made of several elements of a row |
 
+kinds are f32, but for a TypedResampleRowsSpec (resample_rows_typed.py).
 Each row of src is resampled once, and all rows of dst that are made of it weigh what came out.  A vector of results is
-made of whole vectors of src, one for each tap, that end inside of the row; neighbours that are made alike are a loop.
+made of whole vectors of src, one or more for each tap, that end inside of the row; neighbours that are made alike are a
+loop.
 The last vector ends where the row does, and makes some results again, to the same bits: a masked store costs as much as
 a dozen of others on a Zen 3.
 Post-ops that read nothing else follow.
@@ -20,66 +22,37 @@ With `streaming`, whole vectors go past the caches if dst is aligned to a vector
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from struct import pack
-from typing import Any, NamedTuple
+from typing import Any
 
 from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, chain_words
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleStep
+from asmdnn.generators.functions.resample_columns import (
+    FURTHER,
+    SPARES,
+    Column,
+    Pick,
+    first_result,
+    has_further,
+    stretches,
+)
 from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register, mem
+from asmdnn.isa.elements import element_of, size_of
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
 SRC, DST, WEIGHTS, FACTORS = range(4)
 ARGUMENTS = ("src", "dst", "weights", "factors")
 UNROLLED = 4  # vectors that are made alike, in a turn of their loop
-SPARES = 2  # registers for post-ops
 Store = Callable[[Any, Any], None]
-
-
-class Pick(NamedTuple):
-    """One tap of a vector of results: bytes to the vector of src, and for each result its lane."""
-
-    bytes: int
-    lanes: tuple[int, ...]
-
-
-Column = tuple[Pick, ...]
-
-
-def first_result(vector: int, results: int, lanes: int) -> int:
-    """Of a vector in a row: the last one ends with the row."""
-    return min(vector * lanes, max(0, results - lanes))
-
-
-class Stretch(NamedTuple):
-    """`times` vectors of results whose lanes are alike and whose places in src are `bytes` apart, from the first on."""
-
-    first: int
-    times: int
-    bytes: int
-
-
-def stretches(columns: Sequence[Column], whole: int) -> list[Stretch]:
-    """All vectors in order; only the first `whole` share one with others."""
-    found: list[Stretch] = []
-    for i, column in enumerate(columns):
-        if found and i < whole:
-            first, times, step = found[-1]
-            moved = {pick.bytes - last.bytes for pick, last in zip(column, columns[i - 1], strict=True)}
-            alike = all(pick.lanes == last.lanes for pick, last in zip(column, columns[i - 1], strict=True))
-            if alike and len(moved) == 1 and (times == 1 or moved == {step}):
-                found[-1] = Stretch(first, times + 1, moved.pop())
-                continue
-        found.append(Stretch(i, 1, 0))
-    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,18 +76,38 @@ class ResampleRowsSpec:
     frame = ARGUMENTS
 
     @property
+    def kinds(self) -> tuple[str, str]:
+        """The types of src and dst."""
+        return (f32.name, f32.name)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of their elements."""
+        src, dst = self.kinds
+        return size_of(src), size_of(dst)
+
+    @property
+    def spares(self) -> int:
+        """Registers for what becomes of sums before they are stored."""
+        return SPARES if self.chain else 0
+
+    @property
     def name(self) -> str:
         sizes = f"{len(self.taps)}x{len(self.columns[0])}_{self.together}x{self.width}to{self.results}"
-        words = [f"resample_rows_f32_{sizes}", *chain_words(self.chain), *["streaming"] * self.streaming]
+        kinds = "".join(dict.fromkeys(self.kinds))
+        words = [f"resample_rows_{kinds}_{sizes}", *chain_words(self.chain), *["streaming"] * self.streaming]
         return f"{'_'.join(words)}_{checksum(self)}__{self.isa}"
 
     def footprint(self) -> Footprint:
-        size = f32.size_bytes * min(lanes_of(self.isa), self.width)
-        row = merged({(pick.bytes, pick.bytes + size) for column in self.columns for pick in column})
+        lanes, (src_size, dst_size) = lanes_of(self.isa), self.sizes
+        size = src_size * min(lanes, self.width)
+        picks = {pick for column in self.columns for pick in column}
+        begins = {pick.bytes + src_size * begin for pick in picks for begin in pick.vectors(lanes)}
+        row = merged((begin, begin + size) for begin in begins)
         steps = list(self.steps())
         src = shifted(row, (step[0] + tap for step in steps for tap in self.taps))
         rows = range(self.together)
-        row = [(0, f32.size_bytes * self.results)]
+        row = [(0, dst_size * self.results)]
         dst = shifted(row, (step[1] + r * self.dst_row_bytes for step in steps for r in rows))
         reads = [Range(SRC, *ends) for ends in src]
         if len(self.taps) > 1:
@@ -133,19 +126,17 @@ class ResampleRowsSpec:
 
     def generate(self, asm: Assembler) -> None:
         v = vector_of(self.isa, asm)
-        code = ResampleRowsCode(self, v)
+        code = self.code(v)
         emit_stored(v, code.dst, code.run, self.streaming)
+
+    def code(self, v: Vector) -> "ResampleRowsCode":
+        return ResampleRowsCode(self, v)
 
 
 def shifted(pieces: Iterable[tuple[int, int]], starts: Iterable[int]) -> list[tuple[int, int]]:
     """What the pieces cover from each of the starts on, together."""
     pieces = list(pieces)
     return merged((start + begin, start + end) for start in set(starts) for begin, end in pieces)
-
-
-def fits_registers(isa: str, lanes: int, rows: int, chain: tuple[PostOp, ...]) -> bool:
-    """Whether vectors hold the lanes of so many taps, as many rows of src, two results, two masks, and post-ops."""
-    return lanes + rows + 4 + (SPARES if chain else 0) <= VECTORS[isa].count
 
 
 class ResampleRowsCode:
@@ -161,7 +152,10 @@ class ResampleRowsCode:
         self.rows: Sequence[Register] = v.registers.take("row of src, resampled", len(spec.taps))
         self.result: Register = v.registers.take("result")
         self.spare: Register = v.registers.take("a tap, or a weight")
-        self.spares = [self.spare, *v.registers.take("of post-ops", SPARES if spec.chain else 0)]
+        self.spares = [self.spare, *v.registers.take("of post-ops", spec.spares)]
+        several = has_further(spec.columns, v.lanes)
+        self.further: Sequence[Register] = v.registers.take("of further vectors", FURTHER if several else 0)
+        self.src_size, self.dst_size = spec.sizes
         self.slots = Slots(v)
         self.store: Store = v.store
         self.held: list[tuple[int, ...]] = []
@@ -170,10 +164,12 @@ class ResampleRowsCode:
         """All loops; `store` is for whole vectors."""
         self.store = store
         spec, v = self.spec, self.v
+        read, written = map(element_of, spec.kinds)
         with (
-            v.parts(1, min(spec.width, v.lanes)) as (self.source,),
-            v.parts(1, min(spec.results, v.lanes)) as (self.target,),
+            v.parts(1, min(spec.width, v.lanes)) as (source,),
+            v.parts(1, min(spec.results, v.lanes)) as (target,),
         ):
+            self.source, self.target = read.lanes(v, source), written.lanes(v, target)
             self.loop(0)
 
     def loop(self, level: int) -> None:
@@ -194,6 +190,7 @@ class ResampleRowsCode:
         """All vectors of a step's rows; pointers end where they began."""
         self.held = [()] * len(self.lanes)
         taps, width = len(self.lanes), self.v.bytes
+        made = self.v.lanes * self.dst_size
         walked = [0, 0, 0]  # bytes that src, dst and factors have gone
         moving = (self.src, self.dst, self.factors)
         for first, times, step in stretches(self.spec.columns, self.spec.results // self.v.lanes):
@@ -201,7 +198,7 @@ class ResampleRowsCode:
             turns = times // UNROLLED if times >= 2 * UNROLLED else 0
             if turns:
                 self.hold(first)
-                turn = (UNROLLED * step, UNROLLED * width, UNROLLED * taps * width if taps > 1 else 0)
+                turn = (UNROLLED * step, UNROLLED * made, UNROLLED * taps * width if taps > 1 else 0)
                 with repeated(self.asm, turns, "vectors", zip(moving, turn, strict=True)):
                     for i in range(UNROLLED):
                         self.vector(first + i, walked)
@@ -217,7 +214,7 @@ class ResampleRowsCode:
         """The lanes of every tap in registers."""
         for tap, pick in enumerate(self.spec.columns[column]):
             if pick.lanes != self.held[tap]:
-                lanes = pack(f"<{self.v.lanes}i", *pick.lanes)
+                lanes = pack(f"<{self.v.lanes}i", *pick.chosen(self.v.lanes))
                 self.v.load(self.lanes[tap], self.asm.const(lanes, self.v.bytes, size=self.v.bytes))
                 self.held[tap] = pick.lanes
 
@@ -227,7 +224,7 @@ class ResampleRowsCode:
         for row, offset in zip(self.rows, spec.taps, strict=True):
             for tap, pick in enumerate(spec.columns[column]):
                 target = row if tap == 0 else self.spare
-                self.bring(target, tap, offset + pick.bytes - walked[0])
+                self.bring(target, tap, pick, offset + pick.bytes - walked[0])
                 if len(self.lanes) > 1:
                     at = (column * len(self.lanes) + tap) * v.bytes - walked[2]
                     factor = mem(self.factors, at, size=v.bytes)
@@ -238,19 +235,24 @@ class ResampleRowsCode:
         if len(self.rows) == 1:
             self.finish(self.rows[0])
         for r in range(spec.together):
-            place = r * spec.dst_row_bytes + f32.size_bytes * first_result(column, spec.results, v.lanes) - walked[1]
-            self.put(mem(self.dst, place, size=v.bytes), self.weighed(r))
+            place = r * spec.dst_row_bytes + self.dst_size * first_result(column, spec.results, v.lanes) - walked[1]
+            self.put(mem(self.dst, place, size=v.bytes), self.weighed(r), r + 1 == spec.together)
 
-    def bring(self, target: Register, tap: int, offset: int) -> None:
-        """target = the lanes of a tap from the vector of src at this offset."""
-        at: Any = mem(self.src, offset, size=self.v.bytes)
-        if self.source is not self.v:
-            self.source.load(target, at)
-            at = target
-        elif self.held[tap] == tuple(range(self.v.lanes)):
-            self.v.load(target, at)
-            return
-        self.asm.VPERMPS(target, self.lanes[tap], at)
+    def bring(self, target: Register, tap: int, pick: Pick, offset: int) -> None:
+        """target = the lanes of a tap from the vectors of src from this offset on."""
+        begins = pick.vectors(self.v.lanes)
+
+        def vector(number: int, spare: Register) -> Any:
+            at = mem(self.src, offset + self.src_size * begins[number], size=self.v.bytes)
+            if self.source is self.v:
+                return at
+            self.source.load(spare, at)
+            return spare
+
+        if pick.lanes == tuple(range(self.v.lanes)) and self.spec.width >= self.v.lanes:
+            self.source.load(target, mem(self.src, offset, size=self.v.bytes))
+        else:
+            self.v.collect(target, pick.chosen(self.v.lanes), self.lanes[tap], vector, self.further)
 
     def weighed(self, r: int) -> Register:
         """The sum over rows of src for row `r` of dst."""
@@ -270,5 +272,6 @@ class ResampleRowsCode:
         if self.spec.chain:
             apply_composed(self.spec.chain, self.v, x, (), self.spares, self.slots)
 
-    def put(self, at: Any, x: Register) -> None:
+    def put(self, at: Any, x: Register, is_last: bool) -> None:
+        """Store a vector, which is not needed again if `is_last`."""
         (self.store if self.target is self.v else self.target.store)(at, x)

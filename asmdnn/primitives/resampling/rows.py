@@ -4,19 +4,16 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleStep
-from asmdnn.generators.functions.resample_rows import (
-    Column,
-    Pick,
-    ResampleRowsSpec,
-    first_result,
-    fits_registers,
-    stretches,
-)
+from asmdnn.generators.functions.resample_columns import SPARES, Column, Pick, first_result, fits_registers, stretches
+from asmdnn.generators.functions.resample_rows import ResampleRowsSpec
+from asmdnn.generators.functions.resample_rows_typed import TypedResampleRowsSpec
+from asmdnn.isa.elements import size_of
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.planning.assembly import constant_words
@@ -28,7 +25,8 @@ from asmdnn.primitives.resampling.taps import Numbers, ResampleRun, ResampleTap,
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
-MOST_STRETCHES = 96  # of a row, each with code of its own
+MOST_STRETCHES = 512  # of a row, each with code of its own
+MOST_TAPS = 2048  # of all stretches
 MOST_KERNELS = 24
 LINE_ELEMENTS = 16
 ONE = ResampleTaps(np.zeros((1, 1), np.int64), np.ones((1, 1)))  # the rows of a tensor that has one in each plane
@@ -40,19 +38,23 @@ def results_of(taps: ResampleTaps, lanes: int) -> Int64:
     return np.minimum(np.add.outer(first, np.arange(lanes)), len(taps) - 1)
 
 
-def columns_of(taps: ResampleTaps, size: int, lanes: int) -> tuple[Column, ...] | None:
-    """How each vector of results is brought from a row of `size` elements; None if it is made of more than a vector, or
-    if more than `MOST_STRETCHES` times the next one's lanes are others."""
+def columns_of(taps: ResampleTaps, size: int, lanes: int, element_bytes: int) -> tuple[Column, ...] | None:
+    """How each vector of results is brought from a row of `size` elements; None if more than `MOST_STRETCHES` times the
+    next one's lanes are others."""
     places = taps.indices[results_of(taps, lanes)].transpose(0, 2, 1)  # [vector, tap, lane]
     begin = np.minimum(places.min(axis=2, initial=size), max(0, size - lanes))
-    if (places.max(axis=2, initial=0) - begin >= lanes).any():
-        return None
     chosen = places - begin[:, :, None]
     chosen[:, :, len(taps) :] = 0  # of a row that is no whole vector
     if (chosen[1:] != chosen[:-1]).any(axis=(1, 2)).sum() > MOST_STRETCHES:
         return None
-    both = zip((f32.size_bytes * begin).tolist(), chosen.tolist(), strict=True)
+    both = zip((element_bytes * begin).tolist(), chosen.tolist(), strict=True)
     return tuple(tuple(Pick(at, tuple(lane)) for at, lane in zip(*vector, strict=True)) for vector in both)
+
+
+def most_vectors(columns: Sequence[Column], lanes: int) -> int:
+    """Of src for a tap of a vector of results."""
+    kinds = {pick.lanes: pick for column in columns for pick in column}
+    return max((len(pick.vectors(lanes)) for pick in kinds.values()), default=0)
 
 
 def factors_of(taps: ResampleTaps, lanes: int) -> Int64:
@@ -64,7 +66,8 @@ def factors_of(taps: ResampleTaps, lanes: int) -> Int64:
 
 @dataclass(frozen=True, slots=True)
 class DenseRows:
-    """All rows of dst.  axes: taps of every spatial axis; streams: whether dst goes past the caches."""
+    """All rows of dst.  axes: taps of every spatial axis; streams: whether dst goes past the caches; types: of src and
+    dst, plain bits where elements are moved."""
 
     isa: str
     planes: Planes
@@ -72,6 +75,16 @@ class DenseRows:
     streams: bool
     record_cycles: int
     chain: tuple[PostOp, ...] = ()
+    types: tuple[str, str] = (f32.name, f32.name)
+
+    @property
+    def in_f32(self) -> bool:
+        return {*self.types} == {f32.name}
+
+    @property
+    def spares(self) -> int:
+        """Registers that results need before they are stored, at most."""
+        return 0 if self.in_f32 and not self.chain else SPARES
 
     @property
     def outer(self) -> Sequence[ResampleTaps]:
@@ -79,13 +92,13 @@ class DenseRows:
 
     def columns(self) -> tuple[Column, ...] | None:
         """Of every vector of a row; None where code for it would be long, or registers do not hold all taps."""
-        if not fits_registers(self.isa, self.axes[-1].each, self.row_taps, self.chain):
-            return None
         lanes = lanes_of(self.isa)
-        columns = columns_of(self.axes[-1], self.planes.sizes[-1], lanes)
-        if columns is None or len(stretches(columns, len(self.axes[-1]) // lanes)) > MOST_STRETCHES:
+        columns = columns_of(self.axes[-1], self.planes.sizes[-1], lanes, size_of(self.types[0]))
+        if columns is None or not fits_registers(self.isa, columns, self.row_taps, self.spares):
             return None
-        return columns
+        several = len(stretches(columns, len(self.axes[-1]) // lanes))
+        taps = several * self.axes[-1].each * self.row_taps
+        return columns if several <= MOST_STRETCHES and taps <= MOST_TAPS else None
 
     def constants(self) -> dict[str, Int64]:
         """What kernels read beside src: weights of rows, and factors along a row."""
@@ -153,18 +166,11 @@ class DenseRows:
         results, width = len(self.axes[-1]), self.planes.sizes[-1]
         steps, line_bytes = (dst_row, *(loop.dst_bytes for loop in loops)), LINE_ELEMENTS * f32.size_bytes
         streams = self.streams and results % LINE_ELEMENTS == 0 and not any(step % line_bytes for step in steps)
-        return ResampleRowsSpec(
-            isa=self.isa,
-            loops=loops,
-            taps=offsets,
-            columns=columns,
-            width=width,
-            results=results,
-            together=together,
-            dst_row_bytes=dst_row,
-            streaming=streams,
-            chain=self.chain,
-        )
+        typed: dict[str, Any] = {} if self.in_f32 else {"types": self.types}
+        return (TypedResampleRowsSpec if typed else ResampleRowsSpec)(
+            isa=self.isa, loops=loops, taps=offsets, columns=columns, width=width, results=results, together=together,
+            dst_row_bytes=dst_row, streaming=streams and self.in_f32, chain=self.chain, **typed,
+        )  # fmt: skip
 
     def row_number(self, at: Sequence[int]) -> int:
         """Of a row of dst in its plane."""
@@ -175,8 +181,9 @@ class DenseRows:
 
     def cost(self, run: ResampleRun, columns: Sequence[Column]) -> int:
         """Cycles of a group of rows in one plane."""
-        taps = self.row_taps
-        return 8 + len(columns) * (taps * (2 * len(columns[0]) - 1) + run.together * (1 + (taps > 1) * 2 * taps))
+        taps, vectors = self.row_taps, most_vectors(columns, lanes_of(self.isa))
+        brought = taps * ((1 + vectors) * len(columns[0]) - 1)
+        return 8 + len(columns) * (brought + run.together * (1 + (taps > 1) * 2 * taps))
 
 
 def products(some: Numbers, others: Numbers) -> Numbers:
