@@ -8,7 +8,7 @@ from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from asmdnn.generators.pooling.indices import PoolIndicesSpec
 from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
-from asmdnn.generators.pooling.rows import PoolRowsSpec
+from asmdnn.generators.pooling.rows import PoolRowsSpec, most_stride
 from asmdnn.generators.pooling.window import PixelLoop, Taps
 
 CHAIN: tuple[PostOp, ...] = (SumOp(0.5), ReluOp(0.0))
@@ -150,6 +150,7 @@ def rows(isa: str) -> Iterator[PoolRowsSpec]:
             columns=2, stride=2, dilation=1, before=0, divisors=((4, half),), chain=CHAIN,
         )  # fmt: skip
     yield from typed_rows(isa)
+    yield from strided_rows(isa)
     yield from special_rows(isa)
 
 
@@ -164,6 +165,26 @@ def typed_rows(isa: str) -> Iterator[PoolRowsSpec]:
                 results=results, columns=3, stride=stride, dilation=1, before=1, kind=kind,
                 divisors=((4, results),) if alg == "avg" else (),
             )  # fmt: skip
+
+
+def strided_rows(isa: str) -> Iterator[PoolRowsSpec]:
+    """Strides beyond two: results of one vector, and of all that a stride has; windows that touch, share and leave
+    out."""
+    lanes = LANES[isa]
+    for stride, columns in ((3, 3), (3, 2), (4, 5), (most_stride(isa), 3)):
+        for results in (1, 2, lanes, lanes + 2):
+            width = (results - 1) * stride + columns - 1
+            line = 4 * width
+            yield PoolRowsSpec(
+                isa=isa, alg="avg" if stride == 4 else "max", loops=(PixelLoop(3, 2 * line, 4 * results),),
+                rows=(Taps(2, line),), width=width, results=results, columns=columns, stride=stride, dilation=1,
+                before=1, divisors=((2 * columns - 2, 1), (2 * columns, results - 1)) if stride == 4 else (),
+            )  # fmt: skip
+    line = 2 * 5 * lanes
+    yield PoolRowsSpec(
+        isa=isa, alg="avg", loops=(PixelLoop(3, line, 2 * lanes),), rows=(Taps(1, 0),), width=5 * lanes, results=lanes,
+        columns=5, stride=5, dilation=1, before=0, divisors=((5, lanes),), kind="bf16",
+    )  # fmt: skip
 
 
 def special_rows(isa: str) -> Iterator[PoolRowsSpec]:

@@ -125,6 +125,14 @@ class Across:
     ) -> None:
         raise NotImplementedError
 
+    def every(self, vectors: Sequence[Register], step: int, order: Register, spare: Sequence[Register]) -> None:
+        """The first of the vectors = each `step`-th lane of all of them, from the first one on; lanes for which they
+        have none are undefined.  `order` and two registers of `spare` are overwritten."""
+        count = self.lanes * len(vectors)
+        chosen = [lane if lane < count else 0 for lane in range(0, step * self.lanes, step)]
+        self.load(order, self.asm.const(pack(f"<{self.lanes}i", *chosen), self.bytes, size=self.bytes))
+        self.collect(vectors[0], chosen, order, lambda number, _: vectors[number], spare)
+
     def spread(self, dst: Register, src: Register | Pointer, group: int, part: int) -> None:
         """dst[j] = src[j // group * group + part]: element `part` of every group in all lanes of the group.
 

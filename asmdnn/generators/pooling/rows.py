@@ -9,9 +9,9 @@
 
 What lies before and after a row counts as nothing, as does a window of no rows.  A line is reduced over its rows
 first, into a buffer on the stack with room for what lies outside, and then over columns, by loads from neighbouring
-addresses; of stride 2 a shuffle keeps every other lane.  BATCH lines are reduced over their rows before the first of
-them is read again: a load across two stores that are still under way would wait for both.  No gathers, and no element
-of src is loaded twice for columns.
+addresses; of a stride shuffles keep every other lane, or every third, and so on.  BATCH lines are reduced over their
+rows before the first of them is read again: a load across two stores that are still under way would wait for both.  No
+gathers, and no element of src is loaded twice for columns.
 
 With `streaming`, vectors go past the caches if dst is aligned to a vector, as all its steps and lines must be.
 """
@@ -35,14 +35,18 @@ from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
+from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes, vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
 BATCH = 8  # one line at a time is half as fast where rows are short
 INSTRUCTIONS = 1500  # of a batch, which is unrolled
 BUFFER_BYTES = 16384  # of a batch, which stays in L1 beside the rows that it comes from
-STRIDES = (1, 2)
+
+
+def most_stride(isa: str) -> int:
+    """Of windows: a register for each step is half of them."""
+    return VECTORS[isa].count // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +137,7 @@ class PoolRowsCode:
         self.buffer, *_ = [asm.stack(v.bytes) for _ in range(spec.batch * spec.pitch_bytes // v.bytes)]
         self.reduction = Reduction(v, spec.alg, spec.kind)
         self.element, self.results = self.reduction.element, Results(self.reduction, spec.isa, self.slots)
-        self.halves = v.registers.take("result", spec.stride)
+        self.steps_of_lanes = v.registers.take("result", spec.stride)
         self.spare = v.registers.take("order of lanes")
         self.tails = {n: v.tail(n) for n in {spec.width, spec.results % v.lanes} if 0 < n < v.lanes}
 
@@ -143,7 +147,7 @@ class PoolRowsCode:
         end = self.spec.pitch_bytes - self.spec.lead_bytes - self.v.bytes
         before = range(-self.spec.lead_bytes, 0, self.v.bytes)
         starts = [*before, *range(F32_BYTES * self.spec.width, end, self.v.bytes), end]
-        nothing = self.halves[0]
+        nothing = self.steps_of_lanes[0]
         self.reduction.start(nothing)
         for number, at in product(range(self.spec.batch), starts):
             self.v.store(self.buffer.shifted(self.spec.line(number) + at), nothing)
@@ -177,7 +181,7 @@ class PoolRowsCode:
         width, lanes = self.spec.width, self.v.lanes
         part: Lanes = self.tails[width] if width < lanes else self.v
         loaded, size = self.element.lanes(self.v, part), self.element.size_bytes
-        acc = self.halves[0]
+        acc = self.steps_of_lanes[0]
         for x in [*range(0, width - lanes, lanes), max(0, width - lanes)]:
             rows = offsets(self.spec.rows)
             if not rows:
@@ -195,15 +199,17 @@ class PoolRowsCode:
         spec, v = self.spec, self.v
         for x in range(0, spec.results, v.lanes):
             count = min(v.lanes, spec.results - x)
-            halves = self.halves if count > v.lanes // 2 else self.halves[:1]
-            for i, acc in enumerate(halves):
+            steps = self.steps_of_lanes[: (count - 1) * spec.stride // v.lanes + 1]
+            for i, acc in enumerate(steps):
                 first = spec.line(number) + F32_BYTES * (x * spec.stride - spec.before + i * v.lanes)
                 v.load(acc, self.buffer.shifted(first))
                 for column in range(1, spec.columns):
                     self.reduction.join(acc, self.buffer.shifted(first + F32_BYTES * column * spec.dilation))
-            acc = halves[0]
+            acc = steps[0]
             if spec.stride == 2:
-                v.evens(acc, halves[-1], self.spare)
+                v.evens(acc, steps[-1], self.spare)
+            elif spec.stride > 2:
+                v.every(steps, spec.stride, self.spare, self.reduction.staged)
             self.finish(acc, number * spec.loops[-1].dst_bytes + self.element.size_bytes * x, x, count, store)
 
     def finish(self, acc: Register, at_bytes: int, x: int, count: int, store: Store) -> None:

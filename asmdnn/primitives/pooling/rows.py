@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
-from asmdnn.generators.pooling.rows import BUFFER_BYTES, STRIDES, PoolRowsSpec
+from asmdnn.generators.pooling.rows import BUFFER_BYTES, PoolRowsSpec, most_stride
 from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.isa.elements import storing_element
 from asmdnn.isa.vectors import NARROWEST, lanes_of, vector_bytes
@@ -19,18 +19,20 @@ from asmdnn.types import F32_BYTES
 
 def at_row_level(maker: PoolKernels) -> PoolKernels:
     """For the lower level if the CPU class wants it for rows that fill no whole vectors and stay in the caches, unless
-    only the higher one has an instruction that rounds means."""
+    only the higher one has an instruction that rounds means, or registers for the stride."""
     row, wide_row = maker.windows.row, maker.tuning.pooling.wide_row
     wide = row is None or row.results % lanes_of(maker.isa) == 0 or row.results >= wide_row
+    wide = wide or (row is not None and row.stride > most_stride(NARROWEST))
     rounds = not maker.windows.is_max and storing_element(maker.dtype.name, maker.isa).narrows_pairs
     return maker if wide or maker.streams or rounds else replace(maker, isa=NARROWEST)
 
 
 def check_rows(maker: PoolKernels) -> None:
-    """Raise Refused unless a row of windows that are alike is loaded, or every other element of it."""
+    """Raise Refused unless windows along a row are alike, and a register for each step of their stride is at hand."""
     maker, row = at_row_level(maker), maker.windows.row
-    if row is None or row.stride not in STRIDES:
-        raise Refused("windows along a row have different sizes, or a stride above 2")
+    most = most_stride(maker.isa)
+    if row is None or row.stride > most:
+        raise Refused(f"windows along a row have different sizes, or a stride above {most}")
     if any(part.spec.width < 1 or part.spec.pitch_bytes > BUFFER_BYTES for part in row_parts(maker, row)):
         raise Refused("a vector of results lies in padding alone, or its windows exceed what a buffer holds")
 

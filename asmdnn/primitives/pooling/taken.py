@@ -116,7 +116,7 @@ def is_short(row: Row, request: PoolRequest) -> bool:
         half = lanes_of(request.isa) // 2
         return row.results <= max(half, tuning.padded_results if row.padding and unrolled else 0)
     most = tuning.padded_strided_results if row.padding else tuning.strided_results
-    return unrolled and (row.results <= most or row.stride > 2)
+    return unrolled and row.results <= most
 
 
 def is_near(request: PoolRequest) -> bool:
