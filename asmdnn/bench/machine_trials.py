@@ -37,6 +37,9 @@ _CHAINS: Final = "--eltwise --alg=gelu_erf,tanh,logistic 1x64x28x28 --alg=relu,g
 _TEAMS: Final = "--eltwise --alg=relu,gelu_erf 1x64x14x14 1x64x28x28 --reorder --stag=abx --dtag=axb 1x64x28x28"
 _WIDE_DST: Final = "--conv --dir=FWD_I mb1ic3ih224oc32oh112kh3sh2ph1 g32mb4ic32ih112oc32oh112kh3ph1"
 _PANELS: Final = "--conv --dir=FWD_I mb1ic256ih14oc256oh14kh3ph1 mb1ic128ih28oc128oh28kh3ph1 mb1ic512ih7oc512oh7kh3ph1"
+_PLANES: Final = (
+    "--conv --dir=FWD_I --stag=abx --dtag=abx mb16ic64ih14oc128oh14kh1 mb4ic256ih14oc256oh14kh1 mb16ic256ih7oc64oh7kh1"
+)
 _MANY_IMAGES: Final = "--conv --dir=FWD_I mb16ic64ih56oc256oh56kh1 mb16ic512ih28oc128oh28kh1 mb4ic1024ih14oc256oh14kh1"
 _SOME_IMAGES: Final = "--conv --dir=FWD_I mb2ic64ih56oc256oh56kh1 mb4ic64ih56oc64oh56kh1 mb8ic256ih28oc64oh28kh1"
 _LARGE_PIXELS: Final = (
@@ -123,6 +126,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "moves.page_bytes": _trial(_TRANSPOSES),
         "moves.near_convert_bytes": _trial(_CONVERSIONS),
         "convolution.streaming_bytes": _trial(_WIDE_DST),
+        "convolution.plane_copy_cycles": _trial(_PLANES),
         "convolution.panel_share": _trial(_PANELS),
         "convolution.src_ahead_bytes": _trial(_MANY_IMAGES),
         "convolution.held_ahead_bytes": _trial(_SOME_IMAGES),

@@ -192,7 +192,7 @@ def may_win(way: FormatPath, best: FormatPath, names: Sequence[str]) -> bool:
             margin += sum(asking.planned(reorder).plan.cycles for reorder in made)
         except Unimplemented:  # a view that shows elements twice: nothing makes it
             return True
-    return way.cycles < best.cycles + margin
+    return way.cycles <= best.cycles + margin  # of ways that cost the same, who reads the values may gain from one
 
 
 def is_convolution(node: Node | None) -> bool:

@@ -33,6 +33,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "moves.page_bytes": (1024, 4096),
         "moves.near_convert_bytes": (16, 32),
         "convolution.streaming_bytes": (2 * MB, *STREAMING),
+        "convolution.plane_copy_cycles": (0.1, 0.25, 0.5),
         "convolution.panel_share": (3, 6, 12, 24),
         "convolution.src_ahead_bytes": (MB, 8 * MB, 16 * MB),
         "convolution.held_ahead_bytes": (MB, 2 * MB, 8 * MB),

@@ -52,6 +52,8 @@ class ConvolutionTuning:
     source_stream_cycles: float = 0.3  # for 32 bytes of src from L2, which every panel reads: 256 to 512 channels at
     # 28x28, 1x1 with stride 2, run 1.08x faster by panels of 24 than of 16, 32 to 192 at 28x28 1.02x
     planar_channels: int = 16  # with more, channels a whole plane apart cost more than a reorder of the source
+    plane_copy_cycles: float = 0.25  # of an element between dense channels and planes, which 1x1 ones of planes save,
+    plane_product_share: float = 0.03  # and what these lose as products: 64 to 64 at 56x56 take 107 us and 129
     strip_pixels: int = 64  # a strip of rows may have so many: each of its tiles is a kernel of its own
     grouped_cycles: int = 8_000  # of a call of rows of a grouped one: enough to hide it, few enough to balance threads
     rows_issue_cycles: float = 0.3  # of an instruction of rows with few input channels,

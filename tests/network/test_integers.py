@@ -102,9 +102,9 @@ def bottleneck(zero: int) -> tuple[dnn.Graph, Any]:
 @pytest.mark.parametrize(
     ("isa", "zero", "wanted"),
     [
-        ("avx2", 0, ["winograd:avx2 u8 f32", "depthwise:avx2 u8 f32"]),
+        ("avx2", 0, ["winograd:avx2 u8 f32", "reorder+depthwise:avx2 u8 f32"]),
         ("avx2", 7, ["winograd:avx2 f32 f32", "depthwise:avx2 u8 s8"]),
-        ("avx2_vnni", 0, ["direct:avx2_vnni u8 s8", "depthwise:avx2_vnni u8 s8"]),
+        ("avx2_vnni", 0, ["direct:avx2_vnni u8 s8", "reorder+depthwise:avx2_vnni u8 s8"]),
     ],
 )
 def test_bytes_that_are_multiplied_as_words_become_f32_where_that_is_faster(

@@ -67,7 +67,9 @@ class ConvCase:
         packs = not (desc.weights.is_any or self.has_panels(lanes))
         dst_fits &= not self.has_panels(lanes) or all(block <= lanes for _, block in desc.dst.inner_blocks)
         words = ["pack"] * packs + ["reorder"] * (not (src_fits and dst_fits)) + ["direct"]
-        return f"{'product' if 'pack' in words and self.is_product() else '+'.join(words)}:{isa}"
+        planes = channels_apart(desc.src) and channels_apart(desc.dst)  # of so few elements that copies cost more
+        product = self.is_product() and (packs or planes)
+        return f"{'product' if product else '+'.join(words)}:{isa}"
 
     def has_panels(self, lanes: int) -> bool:
         """Whether weights lie in panels of one vector, which tiles read as they are, for dst in blocks of no more."""

@@ -49,6 +49,7 @@ def words(desc: ConvolutionForward) -> Words:
 
 DIRECT = (
     pointwise.plans_of_groups,
+    pointwise.plan_planes,
     grouped.plans,
     few_inputs.plans,
     few_outputs.plans,
@@ -57,7 +58,7 @@ DIRECT = (
     direct.plan,
     reordered.plan_widened,
     reordered.plan,
-    pointwise.plan,
+    pointwise.plan_others,
     reordered.plan_packed,
     reordered.plan_both,
 )

@@ -2,14 +2,16 @@
 
     dst[n, pixel, o] = bias[o] + sum over c of src[n, pixel, c] * weights[c, o]
 
-Weights are read in place, or packed if that pays.  Strided channels are a transpose, which products support.
-Groups are a batch of products where pixels are contiguous: vectors are of pixels then, and no channel is copied.
+Weights are read in place, or packed if that pays.  Strided channels are a transpose, which products support: where
+channels are planes on both sides, a plane is a row of dst, and nothing is copied.  Groups are a batch of products where
+pixels are contiguous: vectors are of pixels then.
 """
 
 from collections.abc import Iterator, Mapping
 from math import prod
 
 from asmdnn.isa.dot import F32, f32_dot_level
+from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.formats import format_of
 from asmdnn.planning.assembly import Assembly
@@ -29,9 +31,41 @@ from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Epilogue, target_of
 from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import replace
+from asmdnn.types import f32
 
 PLAIN = {"src": "axb", "weights": "abx", "bias": "a", "dst": "axb"}  # what `any` becomes
 PLANAR = {**PLAIN, "src": "abx", "dst": "abx"}  # of groups
+
+
+def plan_planes(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """The product where it is faster than convolutions with dense channels between copies; else nothing."""
+    if saves_copies(desc, engine):
+        yield plan(desc, attr, engine)
+
+
+def plan_others(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
+    """The product where it comes after these."""
+    if not saves_copies(desc, engine):
+        yield plan(desc, attr, engine)
+
+
+def saves_copies(desc: ConvolutionForward, engine: Engine) -> bool:
+    """Whether src and dst are planes of channels, and copying them takes longer than what is lost in vectors of pixels
+    that a plane does not fill: that is much for 7x7."""
+    if desc.groups > 1 or prod(desc.kernel) != 1 or not (is_planar(desc.src) and is_planar(desc.dst)):
+        return False
+    tuning, lanes, pixels = engine.tuning.convolution, lanes_of(f32_dot_level(engine.isa)), prod(desc.dst.dims[2:])
+    src, dst = (prod(x.dims) for x in (desc.src, desc.dst))
+    copied = dst + (src if desc.src.dims[1] > tuning.planar_channels else 0)
+    empty = -pixels % lanes / max(pixels, 1)
+    multiplied = dst * desc.src.dims[1] / (2 * lanes)
+    return tuning.plane_copy_cycles * copied > multiplied * (empty + tuning.plane_product_share)
+
+
+def is_planar(desc: MemoryDesc) -> bool:
+    """Whether an activation has its pixels dense, and not its channels."""
+    is_plain = not (desc.is_any or desc.inner_blocks) and desc.strides[-1] == 1
+    return is_plain and desc.dtype == f32 and (desc.dims[1] == 1 or desc.strides[1] > 1)
 
 
 def plan(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan | Refusal:

@@ -35,12 +35,13 @@ def prepare(assembly: Assembly, p: Product, target: Target) -> Prepared:
     if min(p.m, p.n, *p.batch) == 0:
         return Prepared(None)
     p, after = p.folded(), tuple[Reordering, ...]()
-    if not p.dst.is_dense and p.n > 1:
+    is_column = p.n == 1 < p.k and p.src.dense_down
+    if is_column or (not p.dst.is_dense and p.n > 1):
         rows_are_dense = p.dst.dense_down and all(x.row_bytes == 0 or x.dense_down for x in p.post_op_operands)
-        if rows_are_dense and isinstance(p.weights, Matrix) and not p.batch and p.types == F32:
+        if rows_are_dense and isinstance(p.weights, Matrix) and p.types == F32:
             assembly.add((), "swap")
             p = p.transposed(p.weights)
-        else:
+        elif not is_column:
             dst, into, back = dense_dst(assembly, p)
             if target.epilogue.reads_dst:
                 add_reorder(assembly, into, "pack_dst")
