@@ -121,6 +121,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "moves.wide_parts_cost": _trial(_PARTS),
         "moves.wide_shuffle_cost": _trial(_SHUFFLES),
         "moves.many_sources_cost": _trial(_SHUFFLES),
+        "moves.far_sources_cost": _trial(_LARGE_SHUFFLES),
         "moves.blocked_permute_cost": _trial(_SHUFFLES),
         "moves.convert_ahead_bytes": _trial(_WIDENINGS),
         "moves.page_bytes": _trial(_TRANSPOSES),

@@ -77,6 +77,9 @@ ZEN5: Final = Tuning(
         # VPERMT2PS takes 0.5 cycles, an unpack 0.25, and loads of zmm cross lines or come from L2 again: groups of 2, 3
         # and 4 in blocks are 1.3 to 2.4x by ymm units, 4 in nhwc 1.25x; 240 and 480 rows in blocks 0.65 to 0.72x.
         many_sources_cost=2.3,
+        # 240 channels of 16 images at 28x28, past the caches: groups of 3, 4, 8 and 16 1.9 to 3.1x by permuted ymm
+        # vectors, of 2 level.
+        far_sources_cost=2.5,
         permute_cost=2.0,  # VPERMD takes as long, by a microbenchmark; it decided none of 348 shuffles
         # f32 nchw to s8 and u8 nhwc 512x14x14 2.1x, others near 1; 64 bytes of bf16 are 0.95 to
         # 1.1x.  A page apart it would be 0.5x.

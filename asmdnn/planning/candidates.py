@@ -28,6 +28,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "moves.wide_parts_cost": (1.0, 2.0),
         "moves.wide_shuffle_cost": (1.0, 1.9, 3.0),
         "moves.many_sources_cost": (1.0, 1.5, 2.3),
+        "moves.far_sources_cost": (1.0, 2.5),
         "moves.blocked_permute_cost": (1.0, 1.35),
         "moves.convert_ahead_bytes": (64, 256, 1024),
         "moves.page_bytes": (1024, 4096),

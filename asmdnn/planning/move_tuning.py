@@ -28,6 +28,7 @@ class MoveTuning:
     wide_parts_cost: float = 1.0  # the same where a register has parts of several rows of dst,
     wide_shuffle_cost: float = 1.0  # or where a shuffle's units are built,
     many_sources_cost: float = 1.0  # times that for f32 from more than two places, or from blocks that are read again
+    far_sources_cost: float = 1.0  # times that where results go past the caches,
     blocked_permute_cost: float = 1.0  # of permuted vectors where channels lie in blocks, in those where they are dense
     permute_cost: float = 4.0  # of VPERMD with ymm registers, in other vector instructions
     record_bytes: int = 16 << 10  # of dst, and as much of src: both stay in L1, and threads get equal shares

@@ -165,6 +165,16 @@ def test_what_fills_lines_goes_first_past_the_caches(isa: str, machine: str, ima
     pd.plan.check()
 
 
+@pytest.mark.parametrize(("groups", "level"), [(2, "avx512_core"), (3, "avx2"), (4, "avx2"), (8, "avx2"), (16, "avx2")])
+def test_vectors_of_many_places_past_the_caches_are_narrow_on_zen_5(groups: int, level: str) -> None:
+    desc = dnn.MemoryDesc((16, 240, 28, 28), dnn.f32, "acdb")
+    engine = dnn.Engine(isa="avx512_core", threads=1, machine="zen5")
+    pd = dnn.primitive_desc(dnn.Shuffle(desc, desc, 1, groups), engine=engine)
+    kinds = {(type(spec), spec.isa, spec.streaming) for spec in pd.plan.specs}  # type: ignore[attr-defined]
+    assert kinds == {(PermuteSpec, level, True)}
+    pd.plan.check()
+
+
 BLOCKED, DENSE = ("aBcd8b", "aBcd16b"), ("acdb",)
 # group_size of 240 channels, formats; instructions for a vector by units with ymm, zmm, and by vectors; sources; choice
 COUNTED = [

@@ -134,7 +134,7 @@ def by_units(out: Records, axis: ShuffledAxis, step: int, runs: Runs) -> None:
     if not axis.unit_bytes:
         raise Refused("elements along the axis do not lie together in units of 16 bytes, or in small ones side by side")
     units = unit_kernels(axis, step, out.tuning)
-    vectors = permute_kernels(f32_level(out.isa), axis, step, out.tuning.permuted_units)
+    vectors = [permute_kernels(isa, axis, step, out.tuning.permuted_units) for isa in f32_widths(out.isa)]
     kernels = cheapest(out, axis, units, vectors, step)
     together = pixels_of(kernels[0][0], step)  # that the kernels take as one
     for start, count in runs:
@@ -152,29 +152,31 @@ def add_pixels(out: Records, kernels: Placed, start: int, count: int, step: int)
             out.add(replace(spec, pixels=some), begin + src, begin + dst, some * written)
 
 
-def cheapest(out: Records, axis: ShuffledAxis, units: Placed, vectors: Placed, step: int) -> Placed:
-    """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, which may
-    not fit; those that stream go first where they are to."""
+def cheapest(out: Records, axis: ShuffledAxis, units: Placed, vectors: Sequence[Placed], step: int) -> Placed:
+    """The kernels that take fewest instructions for a pixel: by units of 16 bytes, or by permuted vectors, of which
+    none may fit; those that stream go first where they are to."""
     tuning = out.tuning
     wide = [(replace(spec, isa=f32_level(out.isa)), src, dst) for spec, src, dst in units]
-    shares = (1.0, 1.0, 1.0 if axis.is_dense else tuning.blocked_permute_cost)
+    permuted = 1.0 if axis.is_dense else tuning.blocked_permute_cost
+    choices = [(units, 1.0), (wide, 1.0), *((each, permuted) for each in vectors)]
 
     def cost(choice: tuple[Placed, float]) -> tuple[bool, float]:
         kernels, share = choice
-        counted = replace(tuning, wide_cost=wide_cost(axis, kernels, tuning))
+        counted = replace(tuning, wide_cost=wide_cost(axis, kernels, tuning, out.streaming))
         cached = out.streaming and not all(fills_lines(spec) for spec, _, _ in kernels)
         costs = (cost_of(spec, counted) / (spec.pixels_together * pixels_of(spec, step)) for spec, _, _ in kernels)
         return cached, share * sum(costs)
 
-    return min((each for each in zip((units, wide, vectors), shares, strict=True) if each[0]), key=cost)[0]
+    return min((each for each in choices if each[0]), key=cost)[0]
 
 
-def wide_cost(axis: ShuffledAxis, kernels: Placed, tuning: MoveTuning) -> float:
+def wide_cost(axis: ShuffledAxis, kernels: Placed, tuning: MoveTuning, is_far: bool) -> float:
     """What kernels with zmm registers cost, in those with ymm registers: units of dwords more if they come from several
     places, or from blocks that are read again for others of dst, far away, when L1 holds them no longer."""
     many = axis.rereads or max(spec.sources for spec, _, _ in kernels) > FEW_SOURCES
-    more = tuning.many_sources_cost if many and axis.element_bytes == DWORD_BYTES else 1.0
-    return tuning.wide_shuffle_cost * more
+    if not many or axis.element_bytes != DWORD_BYTES:
+        return tuning.wide_shuffle_cost
+    return tuning.wide_shuffle_cost * tuning.many_sources_cost * (tuning.far_sources_cost if is_far else 1.0)
 
 
 def cost_of(spec: ShuffleSpec | PermuteSpec | RowsSpec, tuning: MoveTuning) -> float:
