@@ -35,6 +35,23 @@ def test_what_is_listed() -> None:
     assert [*cliffs.lines("conv", [], 0.7)] == ["conv: oneDNN has timed none"]
 
 
+def test_what_is_slow_is_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In its own words, after those that came before it; the best ratio counts."""
+    first = [{"args": f"--pool --tag=axb p{i}", "us": us, "peer_us": 2.0} for i, us in enumerate((1.0, 5.0, 8.0))]
+    again = [[{**first[1], "us": 2.0}, {**first[2], "us": 9.0}], [{**first[2], "us": 4.0}]]
+    asked = []
+
+    def timed(driver: str, words: list[str]) -> list[dict[str, object]]:
+        asked.append(words)
+        return again[len(asked) - 1]
+
+    monkeypatch.setattr(cliffs, "timed", timed)
+    found = cliffs.confirmed("pool", first, 0.7, 2)
+    assert [row["us"] for row in found] == [1.0, 2.0, 4.0]
+    assert asked == [["--reset", "--tag=axb", "p1", "--reset", "--tag=axb", "p2"], ["--reset", "--tag=axb", "p2"]]
+    assert cliffs.confirmed("pool", first, 0.7, 0) == first
+
+
 def test_a_driver_without_problems(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cliffs.main(["trees"])
