@@ -1,13 +1,17 @@
 """Several phases: merged into one, and the barriers between them."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from asmdnn.generators.contract import Footprint
+from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Phase
 from asmdnn.records import replace
+
+MOST_KERNELS: Final = 1024  # whose arguments are known
 
 
 def merged(phases: Sequence[Phase]) -> Phase:
@@ -58,25 +62,33 @@ def reads_where_written(phase: Phase, i: int, j: int) -> bool:
     starts = phase.arguments[i].offset_bytes == phase.arguments[j].offset_bytes
     if not starts or any(strides[i] != strides[j] for _, strides in phase.repeats):
         return False
-    found = [spec.footprint() for spec in phase.kernels]
-    touching = [touches(each, i) or touches(each, j) for each in found]
+    found = [arguments_of(spec) for spec in phase.kernels]
+    touching = [each.touch(i) or each.touch(j) for each in found]
     records = phase.records[np.array(touching, np.bool_)[phase.records[:, 0]]]
     same = np.array_equal(records[:, 1 + i], records[:, 1 + j])
-    return same and all(reads(each, i) for each, is_one in zip(found, touching, strict=True) if is_one)
+    return same and all(i in each.read for each, is_one in zip(found, touching, strict=True) if is_one)
 
 
-def touches(footprint: Footprint | None, argument: int) -> bool:
-    """Whether a kernel may read or write an argument: prefetching is neither."""
-    if footprint is None or (footprint.taps and argument in (*footprint.taps.targets, footprint.taps.argument)):
-        return True
-    if footprint.words and footprint.words.argument == argument:
-        return True
-    return any(each.argument == argument for each in (*footprint.writes, *reversed(footprint.reads)))
+class Touched(NamedTuple):
+    """Arguments that a kernel claims to read, those of its list of taps, and those that it writes; prefetching is
+    neither.  Kernels that leave partial sums in a result do not read what is added in the end."""
+
+    read: frozenset[int]
+    moved: frozenset[int]
+    written: frozenset[int]
+
+    def touch(self, argument: int) -> bool:
+        return argument in self.read or argument in self.moved or argument in self.written
 
 
-def reads(footprint: Footprint | None, argument: int) -> bool:
-    """Whether a kernel claims to: those that leave partial sums in a result do not read what is added in the end."""
-    return footprint is not None and any(read.argument == argument for read in reversed(footprint.reads))
+@lru_cache(MOST_KERNELS)
+def arguments_of(spec: KernelSpec) -> Touched:
+    """Of a kernel.  Its footprint has a range for every row, and shapes of a network have most kernels in common."""
+    footprint = spec.footprint()
+    taps, words = footprint.taps, footprint.words
+    moved = {taps.argument, *taps.targets} if taps else set[int]()
+    read = {x.argument for x in footprint.reads} | ({words.argument} if words else set())
+    return Touched(frozenset(read), frozenset(moved), frozenset({x.argument for x in footprint.writes}))
 
 
 def may_be_overwritten(phases: Sequence[Phase], name: str, output: str) -> bool:

@@ -3,13 +3,10 @@
 Buffers count as a whole, so that some barriers stay that a proof by bytes would do without.
 """
 
-from asmdnn.generators.contract import KernelSpec
 from asmdnn.planning.phase import Phase
-from asmdnn.planning.phases import intervals
+from asmdnn.planning.phases import arguments_of, intervals
 from asmdnn.planning.plan import Plan
 from asmdnn.records import replace
-
-Touched = tuple[frozenset[int], frozenset[int]]  # arguments that are read, and that are written
 
 
 def without_needless_barriers(plan: Plan) -> Plan:
@@ -17,13 +14,13 @@ def without_needless_barriers(plan: Plan) -> Plan:
     what these write.  What was written before is written again after a barrier, as the proof wants it.
 
     A barrier goes only if all phases up to the next one may run beside those before it."""
-    known, phases = dict[KernelSpec, Touched](), list[Phase]()
+    phases = list[Phase]()
     shared = {name: {name, *(y for x, y in plan.in_place if x == name)} for name, _ in plan.in_place}
     read, written, before = set[str](), set[str](), set[str]()
     for together in intervals(plan.phases):
         reads, writes = set[str](), set[str]()
         for phase in together:
-            for found, names in zip((reads, writes), touched(phase, known), strict=True):
+            for found, names in zip((reads, writes), touched(phase), strict=True):
                 found |= {buffer for name in names for buffer in shared.get(name, {name})}
         if phases and not (writes & (read | written | before) or reads & written):
             together[0] = replace(together[0], independent=True)
@@ -36,20 +33,11 @@ def without_needless_barriers(plan: Plan) -> Plan:
     return replace(plan, phases=tuple(phases))
 
 
-def touched(phase: Phase, known: dict[KernelSpec, Touched]) -> tuple[set[str], set[str]]:
-    """The buffers that a phase reads, and those that it writes."""
-    found: tuple[set[str], set[str]] = set(), set()
+def touched(phase: Phase) -> tuple[set[str], set[str]]:
+    """The buffers that a phase reads, also through a list of taps, and those that it writes."""
+    read, written = set[str](), set[str]()
     for spec in phase.kernels:
-        if spec not in known:
-            known[spec] = arguments_of(spec)
-        for names, arguments in zip(found, known[spec], strict=True):
-            names |= {phase.arguments[argument].buffer for argument in arguments}
-    return found
-
-
-def arguments_of(spec: KernelSpec) -> Touched:
-    """Those that a kernel reads, also through a list of taps, and those that it writes."""
-    footprint = spec.footprint()
-    taps = footprint.taps
-    moved = {taps.argument, *taps.targets} if taps else set()
-    return frozenset({x.argument for x in footprint.reads} | moved), frozenset(x.argument for x in footprint.writes)
+        found = arguments_of(spec)
+        read |= {phase.arguments[argument].buffer for argument in (*found.read, *found.moved)}
+        written |= {phase.arguments[argument].buffer for argument in found.written}
+    return read, written

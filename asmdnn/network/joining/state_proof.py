@@ -7,7 +7,7 @@ from asmdnn.network.calls.running import INPUT
 from asmdnn.network.joining.joined import JoinedPlan, StateTensors
 from asmdnn.network.joining.touches import Touches
 from asmdnn.planning.phase import Phase
-from asmdnn.planning.phases import barriers_before, reads_where_written, touches
+from asmdnn.planning.phases import arguments_of, barriers_before, reads_where_written
 
 
 def check_states(joined: JoinedPlan) -> None:
@@ -35,6 +35,6 @@ def check_states(joined: JoinedPlan) -> None:
 def is_in_place(phase: Phase, state: StateTensors) -> bool:
     """Whether all records read the state exactly where they write it."""
     places = [i for i, view in enumerate(phase.arguments) if view.buffer == state.old]
-    old = [i for i in places if any(touches(spec.footprint(), i) for spec in phase.kernels)]
+    old = [i for i in places if any(arguments_of(spec).touch(i) for spec in phase.kernels)]
     new = [i for i, view in enumerate(phase.arguments) if view.buffer == state.written]
     return len(new) == 1 and all(reads_where_written(phase, i, new[0]) for i in old)
