@@ -19,7 +19,7 @@ from asmdnn.network.graph import Node
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.template import store
-from asmdnn.network.template.asking import AskingOnce
+from asmdnn.network.template.asking import Asked, AskingOnce
 from asmdnn.network.template.template import Template, template_of
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.reorder.reorder import Reorder
@@ -256,3 +256,23 @@ def test_what_templates_ask_is_asked_once() -> None:
 
 def reorder_of(n: int) -> Reorder:
     return Reorder(MemoryDesc((n, 5), dnn.f32, "ab"), MemoryDesc((n, 5), dnn.f32, "ba"))
+
+
+def test_equal_layers_of_a_template_are_one_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where their weights, biases and what is added are objects of their own."""
+    made = list[Template | None]()
+    monkeypatch.setattr(store, "template_of", lambda *arguments: made.append(template_of(*arguments)) or made[-1])
+    asked = []
+    for layers in (3, 6):
+        graph = dnn.Graph("layers")
+        x: Any = graph.input("x", ("rows", 48))
+        for layer in range(layers):
+            inner = graph.apply("Gelu", x @ np.full((48, 96), layer, np.float32) + np.ones(96, np.float32))
+            x = x + (inner @ np.full((96, 48), layer, np.float32) + np.ones(48, np.float32)) * np.float32(0.5)
+        net: Any = graph.compile(y=x, engine=engine(1))
+        for rows in (16, 24):
+            net.at({"x": (rows, 48)})
+        template = made[-1]
+        assert template is not None
+        asked.append(sum(type(step) is Asked for step in template.trace.steps))
+    assert asked[0] == asked[1] < 6

@@ -7,7 +7,7 @@ from asmdnn.errors import AsmdnnError, Unimplemented
 from asmdnn.memory import MemoryDesc
 from asmdnn.memory.traced import TracedNumber
 from asmdnn.network.asking import Asking, Question
-from asmdnn.network.template.parts import Constant, Part, ValueParts, told_apart
+from asmdnn.network.template.parts import Constant, Part, ValueParts
 from asmdnn.planning.plan import Plan
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.description import Description, asked
@@ -79,7 +79,7 @@ class AskingTraced(Asking):
 
     def planned(self, desc: Description, attr: Attr = NO_ATTR) -> PrimitiveDesc:
         request = self.parts.part(desc), self.parts.part(attr)
-        key = (*map(told_apart, request),)
+        key = (*(part.value if type(part) is Constant else part for part in request),)  # which are values
         if key in self._known:
             return self._known[key]  # type: ignore[return-value]
         values = [self.parts.value(part) for part in request]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from asmdnn.memory import MemoryDesc
 from asmdnn.memory.traced import NumberTrace, TracedNumber
 from asmdnn.network.operators.definition import Value
 from asmdnn.primitives.attributes.user_post_op import PostOp, traced_before
@@ -109,7 +110,7 @@ class ValueParts:
         parts = [self.part(one) for one in values]
         if all(type(part) is Constant for part in parts):
             return Constant(value)
-        key = (type(value), *map(told_apart, parts)) if is_value(type(value)) else None
+        key = key_of(value, parts)
         if key is not None and (known := self._values.get(key)):
             return known
         kept = tuple(part.value if isinstance(part, Constant) else None for part in parts)
@@ -122,6 +123,13 @@ class ValueParts:
         return Slot(step.slot)
 
 
+def key_of(value: Any, parts: Sequence[Part]) -> object:
+    """Equal for values that are equal where their parts are; None for one that changes."""
+    if type(value) is PostOp:  # of whatever function that has this expression
+        return PostOp, value.program, *map(told_apart, parts[2:])
+    return (type(value), *map(told_apart, parts)) if is_value(type(value)) else None
+
+
 def is_value(kind: type) -> bool:
     """Whether instances are what their parts are, and never change."""
     if issubclass(kind, tuple):
@@ -131,11 +139,20 @@ def is_value(kind: type) -> bool:
 
 
 def told_apart(part: Part) -> object:
-    """A part as a key, with its kind; constants are the objects that they are, but for plain ones."""
-    if not isinstance(part, Constant):
-        return type(part), part.at
-    value = part.value
-    return (type(value), value) if isinstance(value, int | str) else id(value)
+    """A part as a key, with its kind; constants are the objects that they are, but for plain ones, and tuples of
+    these."""
+    return plain_key(part.value) if isinstance(part, Constant) else (type(part), part.at)
+
+
+def plain_key(value: Any) -> object:
+    """Of a constant: equal for the same numbers and words, floats by their bits, which are their text but for NaN."""
+    if isinstance(value, int | str):
+        return type(value), value
+    if type(value) is float and value == value:
+        return float, repr(value)
+    if type(value) is MemoryDesc:  # whose strides along dims of one block do not count in comparisons
+        return value, value.strides
+    return (tuple, *map(plain_key, value)) if type(value) is tuple else id(value)
 
 
 def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
@@ -157,12 +174,17 @@ def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
         count = len(names)
         return [*names, *value.values()], lambda values: wrap(dict(zip(values[:count], values[count:], strict=True)))
     if kind is PostOp:
-        return (value.program, value.function, value.tensors), lambda values: traced_before(*values)
+        return (value.program, value.function, value.names, value.descs), post_op
     if isinstance(value, FunctionType):
         return None
     names = [*fields_of(kind), *getattr(value, "__dict__", ())]
     held = [(name, getattr(value, name)) for name in names if hasattr(value, name)]
     return [one for _, one in held], filling(kind, tuple(name for name, _ in held))
+
+
+def post_op(values: Sequence[Any]) -> PostOp:
+    program, function, names, descs = values
+    return traced_before(program, function, dict(zip(names, descs, strict=True)))
 
 
 def with_data(values: Sequence[Any]) -> Value:
