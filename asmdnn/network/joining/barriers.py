@@ -18,7 +18,7 @@ from asmdnn.network.joining.joined import StateTensors
 from asmdnn.network.step_list import NetworkStep
 from asmdnn.planning.phase import Phase, View
 from asmdnn.planning.phases import barriers_before, has_barrier
-from asmdnn.records import dataclass, field, once, replace
+from asmdnn.records import altered, dataclass, field, once, replace
 
 WINDOW = 24  # steps: a block of a network has fewer
 
@@ -93,9 +93,9 @@ class Interval:
         """Whether a step needs no barrier before it."""
         return self.goes_on(work) or not (self.writes.meet(work.read_first) or self.reads.meet(work.written))
 
-    def then(self, work: StepWork) -> "Interval":
-        """The interval in which the step ends, whether it begins in this one or not."""
-        found = self if self.takes(work) else Interval()
+    def then(self, work: StepWork, takes: bool) -> "Interval":
+        """The interval in which the step ends; takes: whether it begins in this one."""
+        found = self if takes else Interval()
         for i, (phase, read) in enumerate(zip(work.phases, work.read, strict=True)):
             found = Interval() if i and has_barrier(phase, found.only_alone) else found
             found.reads.add(read)
@@ -115,20 +115,40 @@ def before(one: View, two: View) -> bool:
     return two.size_bytes is None or one.offset_bytes < two.offset_bytes + two.size_bytes
 
 
-def in_order(works: Sequence[StepWork], room_bytes: int, states: Sequence[StateTensors] = ()) -> list[StepWork]:
-    """The steps as they are to run."""
-    waiting, left, done, interval = needs(works, states), list(range(len(works))), list[StepWork](), Interval()
+def in_order(
+    works: Sequence[StepWork], room_bytes: int, states: Sequence[StateTensors] = ()
+) -> list[tuple[StepWork, Sequence[Phase]]]:
+    """The steps as they are to run, with their phases, the first one `independent` where it needs no barrier."""
+    waiting, left, interval = needs(works, states), list(range(len(works))), Interval()
+    readers: list[list[int]] = [[] for _ in works]
+    for i, others in enumerate(waiting):
+        for other in others:
+            readers[other].append(i)
+    found = list[tuple[StepWork, Sequence[Phase]]]()
     while left:
         ready = [i for i in left[:WINDOW] if not waiting[i]] or [next(i for i in left if not waiting[i])]
-        room = room_bytes - interval.written_bytes
-        near = (i for i in ready if works[i].written_bytes <= room and interval.takes(works[i]))
-        chosen = next(near, ready[0])
-        interval = interval.then(works[chosen])
+        chosen, takes = next_of(ready, works, room_bytes - interval.written_bytes, interval)
+        work = works[chosen]
+        first, *others = work.phases
+        is_independent = bool(found) and takes and not interval.goes_on(work)
+        found.append((work, [altered(first, independent=True), *others] if is_independent else work.phases))
+        interval = interval.then(work, takes)
         left.remove(chosen)
-        done.append(works[chosen])
-        for i in left:
+        for i in readers[chosen]:
             waiting[i].discard(chosen)
-    return done
+    return found
+
+
+def next_of(ready: Sequence[int], works: Sequence[StepWork], room: int, interval: Interval) -> tuple[int, bool]:
+    """The first step that needs no barrier and writes at most `room` bytes, else the first one; and whether it needs
+    none."""
+    first, *others = ready
+    takes = interval.takes(works[first])
+    if not (takes and works[first].written_bytes <= room):
+        for i in others:
+            if works[i].written_bytes <= room and interval.takes(works[i]):
+                return i, True
+    return first, takes
 
 
 def needs(works: Sequence[StepWork], states: Sequence[StateTensors] = ()) -> list[set[int]]:
@@ -150,17 +170,6 @@ def needs(works: Sequence[StepWork], states: Sequence[StateTensors] = ()) -> lis
             found[i] |= readers.get(state.old, set()) - {i}
         for i in readers.get(state.now, ()):
             found[i] |= writing
-    return found
-
-
-def unhindered(works: Sequence[StepWork]) -> list[Sequence[Phase]]:
-    """The phases of each step, the first one `independent` where it needs no barrier."""
-    found, interval = list[Sequence[Phase]](), Interval()
-    for work in works:
-        is_independent = bool(found) and interval.takes(work) and not interval.goes_on(work)
-        first, *others = work.phases
-        found.append([replace(first, independent=True), *others] if is_independent else work.phases)
-        interval = interval.then(work)
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from asmdnn.memory import MemoryDesc
 from asmdnn.network.calls.running import input_name
 from asmdnn.network.descriptors import input_desc, row_major, words_desc
-from asmdnn.network.joining.barriers import StepWork, in_order, unhindered
+from asmdnn.network.joining.barriers import StepWork, in_order
 from asmdnn.network.joining.buffers import CONSTANT, SCRATCH
 from asmdnn.network.joining.joined import JoinedPlan
 from asmdnn.network.joining.place import Place
@@ -33,11 +33,11 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
     states = state_tensors({name: steps.windows[value] for name, value in outputs.items() if value in steps.windows})
     memory = memory_of(states)
     works = [work_of(steps, step, renamed, memory) for step in steps.steps]
-    works = in_order(works, steps.engine.l2_bytes // ROOM_SHARE, states)
-    steps.steps = [work.step for work in works]
+    ordered = in_order(works, steps.engine.l2_bytes // ROOM_SHARE, states)
+    steps.steps = [work.step for work, _ in ordered]
     phases, constants, scratch = list[Phase](), Constants(), dict[str, int]()
     per_part: list[str] = []
-    for number, (work, own_phases) in enumerate(zip(works, unhindered(works), strict=True)):
+    for number, (work, own_phases) in enumerate(ordered):
         plan, places = work.step.pd.plan, dict(work.views)
         for name in plan.scratch_bytes:
             own = f"{SCRATCH}{name} of step {number}"
@@ -50,7 +50,7 @@ def join(steps: Steps, outputs: Mapping[str, str]) -> JoinedPlan:
     scratch |= {name: size for name, size in buffers.sizes.items() if name not in renamed and name not in buffers.parts}
     joined = tuple(phases) or (nothing(1),)
     plan = Plan("network", joined, tensors, constants.arrays, scratch, tuple(outputs), per_part=tuple(per_part))
-    return JoinedPlan(plan, tuple(work.views for work in works), tuple(buffers.weights), states)
+    return JoinedPlan(plan, tuple(work.views for work, _ in ordered), tuple(buffers.weights), states)
 
 
 def work_of(steps: Steps, step: NetworkStep, renamed: Mapping[str, str], memory: Mapping[str, str]) -> StepWork:
