@@ -11,7 +11,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.network.fusion.maps import FUSED_INTO
 from asmdnn.network.operators.own import OWN
-from tests.network.nets import engine, random
+from tests.network.nets import compiled, engine, random
 from tests.network.test_lowering import implementations
 from tests.network.test_network import check_values
 
@@ -64,3 +64,22 @@ def test_means_that_count_padding_but_not_what_ceil_mode_adds(sizes: tuple[int, 
     net = g.compile(y=g.apply("Relu", y - 0.1), engine=engine())
     net.check()
     check_values(net, {"x": random(2, 9, *sizes)})
+
+
+@pytest.mark.parametrize("op", ["Add", "Mul"])
+def test_maps_of_two_values_in_either_order_are_one(op: str) -> None:
+    """Layers that differ by it have one plan, and one kernel."""
+    g = dnn.Graph()
+    x, t = g.input("x", (4, 16)), g.input("t", (4, 16))
+    weights, found = random(16, 16), []
+    for turned in (False, True):
+        product = x @ weights
+        both = (t, product) if turned else (product, t)
+        found.append(g.apply("Sigmoid", g.apply(op, *both)))
+    net = g.compile(a=found[0], b=found[1], engine=engine())
+    one, other = compiled(net).steps
+    assert (one.pd.desc, one.pd.attr, one.pd.plan) == (other.pd.desc, other.pd.attr, other.pd.plan)
+    feeds = {"x": random(4, 16), "t": random(4, 16)}
+    check_values(net, feeds)
+    results = net.run(feeds)
+    assert results["a"].tobytes() == results["b"].tobytes()

@@ -12,6 +12,7 @@ from asmdnn.primitives.attributes.functions import where
 from asmdnn.primitives.attributes.user_post_op import trace
 
 MOST_PROGRAMS = 1024
+COMMUTATIVE = ("Add", "Mul")  # of two values, bit by bit
 
 
 class MapForm(NamedTuple):
@@ -39,7 +40,10 @@ def forms_of(maps: Sequence[Node], values: Sequence[str], number: Callable[[str]
 
     for i, node in enumerate(maps, len(values)):
         attributes = tuple((name, repr(value), value) for name, value in node.attributes.items())
-        found.append(MapForm(node.op, node.opset, attributes, tuple(map(operand, node.inputs))))
+        operands = [operand(name) for name in node.inputs]
+        if node.op in COMMUTATIVE and all(isinstance(each, int) for each in operands):
+            operands.sort()  # type: ignore[type-var]  # integers: layers that add in another order are equal
+        found.append(MapForm(node.op, node.opset, attributes, tuple(operands)))
         known[node.outputs[0]] = i
     return tuple(found)
 
