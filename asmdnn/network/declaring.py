@@ -99,7 +99,7 @@ def names_of(model: Model) -> set[str]:
 
 def check_kept(model: Model, precision: Precision) -> None:
     """Raise InvalidArguments for names that no node has."""
-    known = names_of(model)
+    known = names_of(model) if precision.keep_f32 else set()
     for name in precision.keep_f32:
         if name not in known:
             raise InvalidArguments(f"keep_f32 has {shown(name)}, which no node is called: {did_you_mean(name, known)}")

@@ -56,12 +56,13 @@ class ConvolutionDesc(WithFormats):
     @property
     def has_groups(self) -> bool:
         """Whether weights have a dim of groups."""
-        return self.weights.ndims > self.src.ndims
+        return len(self.weights.dims) > len(self.src.dims)  # asked hundreds of times a plan
 
     @property
     def groups(self) -> int:
         """The number of groups; a group of output channels is computed from its group of input channels only."""
-        return self.weights.dims[0] if self.has_groups else 1
+        dims = self.weights.dims
+        return dims[0] if len(dims) > len(self.src.dims) else 1
 
     @property
     def parts(self) -> int:
@@ -71,7 +72,7 @@ class ConvolutionDesc(WithFormats):
     @property
     def kernel(self) -> tuple[int, ...]:
         """Positions along each axis."""
-        return self.weights.dims[2 + self.has_groups :]
+        return self.weights.dims[2 - len(self.src.dims) :]
 
     def letters(self, name: str, tensor: MemoryDesc) -> str:
         """The letters of a tensor's dims where its format is printed."""
