@@ -148,3 +148,17 @@ def test_tiles_of_one_vector_serve_images_of_further_sizes(planned_isa: str) -> 
         found.append(set(proven(case, planned_isa).plan.specs))
     assert found[0] == found[1]
     assert {type(spec) for spec in found[0]} == {ConvTileSpec}
+
+
+def test_images_whose_rows_are_cut_alike_have_the_same_kernels(planned_isa: str) -> None:
+    """The very objects: what they depend on is found once for all of them."""
+    cuts = [tables_of_width(width, planned_isa) for width in (84, 112)]  # rows of whole tiles
+    assert all(one is other for one, other in zip(*cuts, strict=True))
+    assert cuts[0]
+
+
+def tables_of_width(width: int, isa: str) -> list[ConvTileSpec]:
+    case = case_of(f"mb1ic64ih1iw{width}oc72oh1ow{width}kh1kw3pw1 any any bias relu")
+    plan = proven(case, isa).plan
+    assert plan.implementation == f"direct:{isa}"
+    return [spec for phase in plan.phases for spec in phase.kernels]

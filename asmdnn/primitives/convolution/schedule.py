@@ -22,9 +22,17 @@ from asmdnn.primitives.convolution.ends import TileEnds
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.offsets import ConvPanels, Offsets
 from asmdnn.primitives.convolution.rounds import TileCut, TilePiece, cut_image, rounds_of, rounds_of_cut
+from asmdnn.primitives.convolution.starts import Starts
 from asmdnn.primitives.convolution.tap_lists import make_tap_lists
 from asmdnn.primitives.convolution.taps import DepthTaps, rows_of_panel, taps_of_ranges
-from asmdnn.primitives.convolution.tile_kernels import Table, TileKernels, TileTypes
+from asmdnn.primitives.convolution.tile_kernels import (
+    Table,
+    TilePattern,
+    TileTypes,
+    sizes_of,
+    src_prefetch_bytes,
+    tables_of,
+)
 from asmdnn.primitives.convolution.tiles import Tiles, make_tiles
 from asmdnn.primitives.convolution.tiling import Tiling, choose_depths, prefetch_lines
 from asmdnn.primitives.core.engine import Engine
@@ -59,17 +67,18 @@ def schedule_tiles(
     chunks = chunks_of(g, cut, images, panels, engine)
     lines = prefetch_lines(row_bytes, chunks.chunk, tuning.phases)
     types = TileTypes(dst, ends.types, len(ARGUMENTS) + len(ends.operands) if of_vectors else 0)
-    kernels = TileKernels(g, tiling, engine, lines, types, ends.starts)
     buffers = ends.buffers(tensors)
-    depths = list(make_depths(ranges, "bias" in buffers, ends.post_ops))
-    tables = kernels.of_depths(depths, tiles.patterns, taps, panels.count)
+    depths = tuple(make_depths(ranges, "bias" in buffers, ends.post_ops))
+    patterns = patterns_of(g, engine, tiles, ends.starts if depths[0].bias else None)
+    sizes = sizes_of(g, tiling, engine, lines, types)
+    specs, tables = tables_of(sizes, depths, patterns, taps, panels.count)
     last = {id(table): d for d, table in enumerate(tables)}
     weights = tensors["weights"]
     of_groups = offsets.of_groups(weights.dtype.size_bytes * weights.strides[0])
     layout = RecordLayout(offsets, tiles, panels, of_groups, chunks)
     others = (*ends.operands, *("dst" for _ in of_vectors))
     views = (*(View(buffers[x]) if x in buffers else NOTHING for x in ARGUMENTS), *map(View, others))
-    phase_of = partial(Phase, tuple(kernels.specs), views, flushes=True)
+    phase_of = partial(Phase, specs, views, flushes=True)
     phases: list[Phase] = []
     for begin, end, repeats in rounds_of(g.mb, images, rounds, offsets.image_steps() if rounds > 1 else ()):
         for piece in cut.pieces:
@@ -87,10 +96,19 @@ def schedule_tiles(
 @lru_cache(MOST_LISTS)
 def taps_of_tiles(
     g: ConvGeometry, tiles: Tiles, ranges: tuple[tuple[int, int], ...], row_bytes: int
-) -> tuple[list[DepthTaps], Int64, Int64]:
+) -> tuple[tuple[DepthTaps, ...], Int64, Int64]:
     """The taps of all ranges of steps, their lists, and where these start; any number of images has the same."""
     taps = taps_of_ranges(g, tiles.patterns, ranges)
     return taps, *make_tap_lists(g, taps, row_bytes)
+
+
+def patterns_of(g: ConvGeometry, engine: Engine, tiles: Tiles, starts: Starts | None) -> tuple[TilePattern, ...]:
+    """What kernels know of patterns; starts: of the sums of pixels, if not all alike."""
+    found = []
+    for pattern in tiles.patterns:
+        ahead = src_prefetch_bytes(g, engine, len(pattern.src_pixel_bytes))
+        found.append(TilePattern(pattern.src_pixel_bytes, ahead, starts.of_pixels(g, pattern) if starts else ()))
+    return tuple(found)
 
 
 def vector_pointers(g: ConvGeometry, tiling: Tiling, engine: Engine) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ tap_lists.py has where they lie.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby, pairwise
 from math import lcm
 
@@ -11,12 +12,14 @@ from asmdnn.generators.dot.conv_shape import TapGroup
 from asmdnn.planning.cuts import balanced
 from asmdnn.primitives.convolution.element_axis import ElementAxis, pieces_of_runs
 from asmdnn.primitives.convolution.geometry import ConvGeometry
-from asmdnn.primitives.convolution.tiles import Pattern, Position
+from asmdnn.primitives.convolution.tiles import Pattern, Position, Positions
 from asmdnn.records import dataclass
 
 NEAR_BYTES = 2**30 - 1  # twice as far, from pixel to pixel and then from channel to channel, fits a displacement
 TAP_CHANNELS = 8  # steps of input channels unrolled in a tap: code of a 28-register block stays below 3 KiB a group
 NOT_NEIGHBOURS = (-1, 0, 0, 0)  # are the pixels of a group, which a place among groups cannot say
+MOST_SIZES = 256  # whose taps are known
+PatternPixels = tuple[int, Positions]  # of a pattern: how many, and what they reach
 PART_CHANNELS = 128  # at most in a block of a deconvolution's weights: 8 KiB with 16 output channels
 
 
@@ -35,15 +38,46 @@ def rows_of_panel(g: ConvGeometry) -> int:
     return g.packed_positions * rows * -(-g.steps // rows)
 
 
-def channel_runs(g: ConvGeometry, begin: int, end: int) -> list[tuple[int, int]]:
+@dataclass(frozen=True, slots=True)
+class TapSizes:
+    """What taps depend on beside the patterns of tiles: no image, so that the next one mostly has the same.
+
+    block, near: steps in a block of src, and so many whose displacements fit, if fewer than a tap has; rows: of
+    weights' blocks.  elements: the last axis, if it counts these.  joins: whether neighbouring positions are as one.
+    """
+
+    ic: int
+    steps: int
+    group: int
+    block: int
+    near: int
+    rows: int
+    elements: ElementAxis | None
+    joins: bool
+
+
+def sizes_of(g: ConvGeometry) -> TapSizes:
+    last, steps = g.axes[-1], g.steps
+    elements = last if isinstance(last, ElementAxis) else None
+    return TapSizes(
+        ic=g.ic,
+        steps=steps,
+        group=g.types.group,
+        block=g.src.block,
+        near=min(TAP_CHANNELS, 1 + NEAR_BYTES // max(1, g.src.channel_bytes)),
+        rows=weights_rows(steps, g.parts),
+        elements=elements,
+        joins=elements is None and 2 * steps <= TAP_CHANNELS and g.positions_touch,
+    )
+
+
+def channel_runs(sizes: TapSizes, begin: int, end: int) -> list[tuple[int, int]]:
     """(first step, channels) of the runs in steps [begin, end) that one tap takes: dense in a block of source and of
     weights, and near enough for displacements in code."""
-    near = 1 + NEAR_BYTES // max(1, g.src.channel_bytes)
-    steps = (min(TAP_CHANNELS, near), TAP_CHANNELS, g.src.block)
+    steps = (sizes.near, TAP_CHANNELS, sizes.block)
     cuts = sorted({begin, end}.union(*(range((begin // step + 1) * step, end, step) for step in steps)))
-    group = g.types.group
-    channels = [cut * group for cut in cuts]
-    channels[-1] = min(g.ic, channels[-1])  # the last step may be cut
+    channels = [cut * sizes.group for cut in cuts]
+    channels[-1] = min(sizes.ic, channels[-1])  # the last step may be cut
     return [(first, stop - start) for first, (start, stop) in zip(cuts, pairwise(channels), strict=False)]
 
 
@@ -60,23 +94,23 @@ class ConvTaps:
         return len(self.first) * len(self.positions)
 
 
-def taps_of(g: ConvGeometry, patterns: Sequence[Pattern], begin: int, end: int) -> list[list[ConvTaps]]:
+def taps_of(sizes: TapSizes, patterns: Sequence[PatternPixels], begin: int, end: int) -> list[list[ConvTaps]]:
     """For every pattern, the groups of its kernel for the steps [begin, end), with their taps."""
     first_of_size: dict[int, list[int]] = {}
-    for first, size in channel_runs(g, begin, end):
+    for first, size in channel_runs(sizes, begin, end):
         first_of_size.setdefault(size, []).append(first)
-    sizes = [(size, tuple(first)) for size, first in sorted(first_of_size.items(), reverse=True)]
+    runs = [(size, tuple(first)) for size, first in sorted(first_of_size.items(), reverse=True)]
     return with_all_edges(
         [
             [
                 ConvTaps(TapGroup(pixels, size * length, begin), first, starts)
-                for pixels, positions in pattern.positions
-                for length, begin, starts in runs_of_positions(g, positions)
-                for size, first in sizes
+                for pixels, positions in pattern
+                for length, begin, starts in runs_of_positions(sizes, positions)
+                for size, first in runs
             ]
-            for pattern in patterns
+            for _, pattern in patterns
         ],
-        [len(pattern.src_pixel_bytes) for pattern in patterns],
+        [pixels for pixels, _ in patterns],
     )
 
 
@@ -126,37 +160,46 @@ class DepthTaps:
     patterns: list[list[ConvTaps]]
 
 
-def taps_of_ranges(g: ConvGeometry, patterns: Sequence[Pattern], ranges: Sequence[tuple[int, int]]) -> list[DepthTaps]:
+def taps_of_ranges(
+    g: ConvGeometry, patterns: Sequence[Pattern], ranges: Sequence[tuple[int, int]]
+) -> tuple[DepthTaps, ...]:
     """The taps of all ranges of steps."""
+    pixels = [(len(pattern.src_pixel_bytes), pattern.positions) for pattern in patterns]
+    return taps_of_sizes(sizes_of(g), tuple(pixels), tuple(ranges))
+
+
+@lru_cache(MOST_SIZES)
+def taps_of_sizes(
+    sizes: TapSizes, patterns: tuple[PatternPixels, ...], ranges: tuple[tuple[int, int], ...]
+) -> tuple[DepthTaps, ...]:
+    """The same, which images have in common whose tiles reach alike."""
     found: dict[object, list[list[ConvTaps]]] = {}
     depths = []
-    unit = lcm(g.src.block, weights_rows(g.steps, g.parts))  # as far as blocks of src and weights come again
+    unit = lcm(sizes.block, sizes.rows)  # as far as blocks of src and weights come again
     for begin, end in ranges:
-        alike = begin % unit, tuple((first - begin, count) for first, count in channel_runs(g, begin, end))
+        alike = begin % unit, tuple((first - begin, count) for first, count in channel_runs(sizes, begin, end))
         if alike not in found:
-            found[alike] = taps_of(g, patterns, begin, end)
+            found[alike] = taps_of(sizes, patterns, begin, end)
         depths.append(DepthTaps(begin, found[alike]))
-    return depths
+    return tuple(depths)
 
 
-def runs_of_positions(g: ConvGeometry, positions: Sequence[Position]) -> list[tuple[int, int, tuple[Position, ...]]]:
+def runs_of_positions(sizes: TapSizes, positions: Sequence[Position]) -> list[tuple[int, int, tuple[Position, ...]]]:
     """(length, first channel that exists, first ones) of runs of kernel positions that one tap takes; along an axis of
     elements the length is of these, as a pixel of it has one.
 
     Where a pixel has few channels, and after the last of a position comes the first of the next one in its row, in src
     and in weights, several positions are as one with more channels: a tap of one channel is hardly more than its loop.
     """
-    last = g.axes[-1]
-    if isinstance(last, ElementAxis):
-        return pieces_of_runs(last, positions, TAP_CHANNELS)
-    if 2 * g.steps > TAP_CHANNELS or not g.positions_touch:
+    if sizes.elements:
+        return pieces_of_runs(sizes.elements, positions, TAP_CHANNELS)
+    if not sizes.joins:
         return [(1, 0, tuple(positions))]
-    most = min(TAP_CHANNELS, 1 + NEAR_BYTES // max(1, g.src.channel_bytes))
     found: dict[int, list[Position]] = {}
     for _, row in groupby(enumerate(positions), lambda each: (each[1][:-1], each[1][-1] - each[0])):
         places = [position for _, position in row]
         begin = 0
-        for length in balanced(len(places), max(1, most // g.steps)):
+        for length in balanced(len(places), max(1, sizes.near // sizes.steps)):
             found.setdefault(length, []).append(places[begin])
             begin += length
     return [(length, 0, tuple(first)) for length, first in sorted(found.items(), reverse=True)]
