@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from asmdnn import verbose
 from asmdnn.collecting import without_collections
@@ -26,6 +26,7 @@ class CachedSpec(Protocol):
 
 
 SpecT = TypeVar("SpecT", bound=CachedSpec)
+MOST_TEXTS: Final = 1024  # of specs that are known
 
 
 @dataclass(frozen=True)  # without slots, so that it can be referred to weakly
@@ -102,6 +103,7 @@ class KernelCache(Generic[SpecT]):
         self._version = version
         self._notice = notice
         self._loaded: weakref.WeakValueDictionary[str, LoadedKernel] = weakref.WeakValueDictionary()
+        self._texts: dict[int, tuple[SpecT, str]] = {}  # by id, with what keeps it
         self._counts = CacheCounts()
         self._lock = threading.Lock()
         this = weakref.ref(self)  # the registration below is for ever, the cache need not be
@@ -122,7 +124,7 @@ class KernelCache(Generic[SpecT]):
     def load_counted(self, specs: Sequence[SpecT]) -> tuple[tuple[LoadedKernel, ...], CacheCounts]:
         """As `load`, and where these kernels came from."""
         # By text, as on disk, and not by equality, which calls True and 1, or 0.0 and -0.0, the same.
-        texts = [code_text(spec) for spec in specs]
+        texts = [self._text(spec) for spec in specs]
         with self._lock:
             found = {text: kernel for text in texts if (kernel := self._loaded.get(text)) is not None}
         new = {text: spec for text, spec in zip(texts, specs, strict=True) if text not in found}
@@ -138,6 +140,15 @@ class KernelCache(Generic[SpecT]):
             found |= {text: self._loaded.setdefault(text, kernel) for text, kernel in fresh.items()}
             self._counts += counts
         return tuple(found[text] for text in texts), counts
+
+    def _text(self, spec: SpecT) -> str:
+        """`code_text`, which is long: shapes of a network have most specs in common, the very objects."""
+        known = self._texts.get(id(spec))
+        if known is None or known[0] is not spec:
+            if len(self._texts) >= MOST_TEXTS:
+                self._texts.clear()
+            known = self._texts[id(spec)] = spec, code_text(spec)
+        return known[1]
 
     def loaded(self) -> list[LoadedKernel]:
         """The kernels in use."""
@@ -166,7 +177,7 @@ class KernelCache(Generic[SpecT]):
 
     def key(self, spec: SpecT) -> str:
         """What the kernel is stored under: sha256 of the spec's text, the generating sources and `version`."""
-        text = "\n".join((code_text(spec), source_digest(), self._version))
+        text = "\n".join((self._text(spec), source_digest(), self._version))
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from asmdnn.jit import kernels
-from asmdnn.jit.digests import digest_of, source_digest
+from asmdnn.jit.digests import code_text, digest_of, source_digest
 from asmdnn.jit.kernels import CacheCounts, KernelCache, LoadedKernel
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import DiskStore, default_store
@@ -70,6 +70,26 @@ def test_generated_then_from_memory_then_from_disk(generator: Generator, store: 
     assert [run(kernel) for kernel in other.load([*specs, AnswerSpec(9)])] == [7, 5, 7, 9]
     assert other.counts == CacheCounts(memory_hits=1, disk_hits=2, generated=1)
     assert generator.generated == [AnswerSpec(7), AnswerSpec(5), AnswerSpec(9)]
+
+
+def test_a_spec_is_written_down_once_and_no_other_one_for_it(
+    generator: Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal specs may have other bytes, as those of 0.0 and -0.0: only the very object is known."""
+    written = list[object]()
+    monkeypatch.setattr(kernels, "code_text", lambda spec: written.append(spec) or code_text(spec))
+    monkeypatch.setattr(kernels, "MOST_TEXTS", 4)
+    cache, spec = KernelCache(generator, None), AnswerSpec(0.0)
+    for _ in range(3):
+        cache.load([spec])
+    assert len(written) == 1
+    cache.load([AnswerSpec(-0.0)])
+    assert len(written) == 2
+    assert [str(one.value) for one in generator.generated] == ["0.0"] * 3 + ["-0.0"]  # nobody holds their kernels
+    for value in range(1, 9):  # what is kept of them has a limit
+        cache.load([AnswerSpec(value)])
+    cache.load([spec])
+    assert len(written) == 2 + 8 + 1
 
 
 def test_notice_of_what_is_new_to_the_process(generator: Generator, store: DiskStore) -> None:
