@@ -120,3 +120,9 @@ def test_pixels_have_no_scales() -> None:
     conv = ConvCase(parse_problem("mb2ic24oc33ih5kh1"), "any", "any", False, ())
     with pytest.raises(dnn.Unimplemented, match="the mask 7, but only dims 0, 1 of src can have scales"):
         dnn.primitive_desc(conv.desc(), dnn.Attr(scales={"src": 7}))
+
+
+def test_images_of_other_sizes_multiply_their_weights_by_the_same_records(isa: str) -> None:
+    engine = dnn.Engine("cpu", isa=isa, threads=1, machine=MACHINE)
+    plans = [planned((f"mb1ic32oc48ih40iw{width}kh1kw1", *CASES[0][1:]), 2, engine)[1].plan for width in (40, 56)]
+    assert plans[0].phases[0].records is plans[1].phases[0].records

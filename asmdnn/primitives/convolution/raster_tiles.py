@@ -53,7 +53,9 @@ Others = Callable[[Desc, Engine], dict[str, float]]
 
 def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
     """Of a convolution; nothing where no tiles multiply these types, or Winograd's algorithm is demanded."""
-    return iter(()) if is_demanded(desc) else by_parts(desc, attr, engine, [direct.axes_of(desc)], others)
+    if is_demanded(desc) or level_of_tiles(types_of(desc), engine) is None:
+        return iter(())
+    return by_parts(desc, attr, engine, [direct.axes_of(desc)], others)
 
 
 def by_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts, others: Others[Desc]) -> Iterator[Plan | Refusal]:

@@ -9,8 +9,9 @@ every element that is broadcast, of every tile.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from asmdnn.generators.move.conversion import Conversion
 from asmdnn.isa.dot import f32_dot_level
@@ -31,6 +32,7 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import f32
 
 IMAGES, CHANNELS = 1, 2  # bits of the mask
+MOST_WEIGHTS: Final = 64  # whose multiplication is known
 SCALES = "src_scales"
 SCALED = Conversion("f32", "f32", scaled=True)
 
@@ -131,6 +133,15 @@ def multiplied(
     return reorder_phases(src, dst, (*buffers, SCALES, "", ""), engine.tuning, numbers, isa=engine.isa)
 
 
+@lru_cache(MOST_WEIGHTS)
+def multiplied_weights(
+    weights: MemoryDesc, places: tuple[int, ...], copy: str, strides: tuple[int, ...], engine: Engine
+) -> tuple[Phase, ...]:
+    """The same of weights, which images of any size have in common.  places: their own strides, as those of dims of one
+    block do not count where descriptors are compared."""
+    return tuple(multiplied(weights, weights, ("weights", copy), strides, engine))
+
+
 def scaling_weights(parts: Parts[Desc]) -> Planner[Desc]:
     """The planner of direct convolutions of `parts`, whose weights are multiplied."""
 
@@ -159,7 +170,7 @@ def scaled_weights(name: str, plan: Plan, desc: ConvolutionDesc, scales: Scales,
     assembly, copy = Assembly(engine.tuning, engine.isa), "scaled weights"
     strides = (*[scales.channels // desc.groups] * desc.has_groups, 0, 1, *[0] * len(desc.kernel))
     steps = (0, weights.size_bytes, scales.image_bytes, 0, 0)
-    for phase in multiplied(weights, weights, ("weights", copy), strides, engine):
+    for phase in multiplied_weights(weights, weights.strides, copy, strides, engine):
         repeats = (Repeat(scales.images, steps),) if scales.images > 1 else ()
         assembly.add([replace(phase, repeats=(*repeats, *phase.repeats))])
     assembly.scratch[copy] = scales.images * weights.size_bytes

@@ -16,7 +16,14 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.any_batch import attr_for
 from asmdnn.primitives.core.description import Description, asked, every_tensor
 from asmdnn.primitives.core.engine import BATCH, Engine, engine_or_default
-from asmdnn.primitives.core.implementation import Planner, first_plan, found_plan, plans, try_all
+from asmdnn.primitives.core.implementation import (
+    PlanKey,
+    Planner,
+    first_plan,
+    found_plan,
+    plans,
+    try_all,
+)
 from asmdnn.primitives.core.registry import kind_of, planners_of
 from asmdnn.primitives.core.reports import introduce, report_choice, report_refusals
 from asmdnn.primitives.core.tuned import Choice
@@ -180,11 +187,12 @@ def primitive_desc(desc: Description, attr: Attr = NO_ATTR, engine: Engine | Non
     if listening := verbose.listening():
         introduce()
     try:
-        planned = plans.get((planners, desc, attr, engine))  # a stored plan has passed it
+        key = PlanKey(planners, desc, attr, engine)
+        planned = plans.get(key)  # a stored plan has passed it
         if planned is None:
             check_formats(desc)
             check_any_batch(desc, attr)
-            planned = found_plan(planners, desc, attr, engine)
+            planned = found_plan(key)
     except Unimplemented:
         if listening and verbose.wants("dispatch"):
             answers = try_all(planners, desc, attr, engine)

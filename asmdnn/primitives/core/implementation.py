@@ -108,7 +108,23 @@ class PlannedAnswer:
         self.kept_bytes: int = plan.kept_bytes + REQUEST_BYTES
 
 
-plans: Cache[tuple[tuple[Planner[Any], ...], Any, Attr, Engine], PlannedAnswer] = Cache(PLANS_LIMIT_BYTES, "plans")
+class PlanKey:
+    """A request for a plan as a key, whose hash is computed once: that of a description is long."""
+
+    __slots__ = ("_hash", "request")
+
+    def __init__(self, planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> None:
+        self.request = planners, desc, attr, engine
+        self._hash = hash(self.request)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlanKey) and self.request == other.request
+
+
+plans: Cache[PlanKey, PlannedAnswer] = Cache(PLANS_LIMIT_BYTES, "plans")
 
 
 def try_all(planners: Sequence[Planner[Desc]], desc: Desc, attr: Attr, engine: Engine) -> Iterator[Answer]:
@@ -151,14 +167,13 @@ def first_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engi
 
     All arguments are values, so that equal requests share one plan: a network repeats its layers.
     """
-    key = planners, desc, attr, engine
-    return plans.get(key) or found_plan(*key)
+    key = PlanKey(planners, desc, attr, engine)
+    return plans.get(key) or found_plan(key)
 
 
-def found_plan(planners: tuple[Planner[Desc], ...], desc: Desc, attr: Attr, engine: Engine) -> PlannedAnswer:
+def found_plan(key: PlanKey) -> PlannedAnswer:
     """The same of a request that was not among those that are kept."""
-    key = planners, desc, attr, engine
-    return plans.put(key, _find_plan(*key))
+    return plans.put(key, _find_plan(*key.request))
 
 
 def has_stored_plans() -> bool:

@@ -42,7 +42,12 @@ def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
     """Raise PlanError for anything requested that the plan does not use."""
     for name, tensor in asked(desc).items():
         held = plan.tensors.get(name, tensor)
-        if held.dtype != tensor.dtype and held.holds_elements and not may_round(name, tensor, attr):
+        if (
+            held is not tensor
+            and held.dtype != tensor.dtype
+            and held.holds_elements
+            and not may_round(name, tensor, attr)
+        ):
             reject(plan, f"has {name} as {held.dtype}, asked for is {tensor.dtype}")
     if attr == NO_ATTR:
         return
@@ -50,7 +55,7 @@ def check_uses(plan: Plan, desc: Description, attr: Attr) -> None:
     for name in brought:
         if name not in plan.tensors:
             reject(plan, f"has no argument {name}")
-    if all(tensor.nelems() for tensor in plan.tensors.values()):
+    if all(0 not in tensor.dims for tensor in plan.tensors.values()):
         read = set[str]().union(*map(places_of, plan.phases)) if brought else set[str]()
         for name in brought:
             if name not in read:
