@@ -16,7 +16,7 @@ from asmdnn.primitives.convolution.ends import TileEnds
 from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.operands import TileOperand
 from asmdnn.primitives.convolution.row_pieces import ChunkRounds, RowChunk, planes_of, row_pieces
-from asmdnn.primitives.convolution.row_segments import counted, cut_columns, overlapping_columns
+from asmdnn.primitives.convolution.row_segments import counted_columns, cut_columns
 from asmdnn.primitives.convolution.row_specs import SHAPES, RowSpecs
 from asmdnn.primitives.convolution.starts import ZERO_POINTS
 from asmdnn.primitives.convolution.streaming import in_lines, in_runs, is_far
@@ -122,7 +122,7 @@ def loops_of(g: ConvGeometry, piece: ChunkRounds, operands: Mapping[str, TileOpe
     return [(g.mb, steps[0]), (piece.times, steps[1])]
 
 
-def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> list[ChunkRounds]:
+def pieces_of(g: ConvGeometry, of: RowKernels, engine: Engine) -> Sequence[ChunkRounds]:
     """All rows of an image, in chunks for one record each."""
     tuning = engine.tuning.convolution
     records = -(-g.oc // (lanes_of(engine.isa) * of.vectors)) * g.axes[0].o  # of a chunk of rows
@@ -195,13 +195,11 @@ def shaped(spec: GroupedRows, g: ConvGeometry, kind: tuple[int, int], engine: En
     visited_once = abreast * lanes * g.src.element_bytes >= LINE_BYTES
     ahead = spec.rows_ahead if stays or visited_once else 0
     spec = replace(spec, vectors=vectors, abreast=abreast, channels=channels, streaming=streaming, rows_ahead=ahead)
-    axis, overlap = g.axes[-1], 0
-    segments = cut_columns(axis, most // abreast)
+    axis, pixels = g.axes[-1], most // abreast
     if spec.is_in_code:
-        return replace(spec, segments=segments)
-    if spec.may_compute_again:
-        segments, overlap = overlapping_columns(axis, most // abreast) or (segments, overlap)
-    return replace(spec, segments=counted(axis, segments), overlap=overlap)
+        return replace(spec, segments=cut_columns(axis, pixels))
+    segments, overlap = counted_columns(axis, pixels, spec.may_compute_again)
+    return replace(spec, segments=segments, overlap=overlap)
 
 
 def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int, engine: Engine) -> int:

@@ -1,8 +1,9 @@
 """The planes and rows of an image for kernels of rows: chunks, cut into bands; of many chunks, one that comes again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
+from types import MappingProxyType
 
 import numpy as np
 
@@ -33,14 +34,15 @@ class ChunkRounds:
     rows: int = 0
 
 
-def row_pieces(axis: Axis, size: int, most: int, unit: int = 1) -> list[ChunkRounds]:
+@lru_cache(MOST_CUTS)
+def row_pieces(axis: Axis, size: int, most: int, unit: int = 1) -> tuple[ChunkRounds, ...]:
     """All rows in chunks of at most `size` and of `unit` rows each time, written out if they are at most `most` chunks.
 
     Of more, those whose windows lie inside the image are one that repeats.  Rows of a deconvolution are not alike.
     """
     runs = runs_of(axis.o, size)
     if sum(times for _, times in runs) <= most or isinstance(axis, TransposedAxis):
-        return [ChunkRounds(cut_rows(axis, ranges_of(axis.o, max(1, size // unit), unit)))]
+        return (ChunkRounds(cut_rows(axis, ranges_of(axis.o, max(1, size // unit), unit))),)
     low, high = inside(axis)
     pieces, edges, begin = list[ChunkRounds](), list[tuple[int, int]](), 0
     for rows, times in runs:
@@ -52,7 +54,7 @@ def row_pieces(axis: Axis, size: int, most: int, unit: int = 1) -> list[ChunkRou
             inner = begin + first * rows
             pieces.append(ChunkRounds(cut_rows(axis, [(inner, inner + rows)]), after - first, rows))
         begin += rows * times
-    return [*pieces, ChunkRounds(cut_rows(axis, edges))] if edges else pieces
+    return (*pieces, ChunkRounds(cut_rows(axis, edges))) if edges else tuple(pieces)
 
 
 def cut_rows(axis: Axis, ranges: Sequence[tuple[int, int]]) -> Sequence[RowChunk]:
@@ -73,9 +75,10 @@ def chunks_along(axis: Axis, ranges: tuple[tuple[int, int], ...]) -> tuple[RowCh
     return tuple(found)
 
 
-def planes_of(axis: Axis) -> dict[int, list[tuple[int, int]]]:
+@lru_cache(MOST_CUTS)
+def planes_of(axis: Axis) -> Mapping[int, Sequence[tuple[int, int]]]:
     """By how many planes of the kernel reach it, the planes of dst, each with the first plane of the kernel."""
     found: dict[int, list[tuple[int, int]]] = {}
     for z, (low, high) in enumerate(axis.reach(np.arange(axis.o)).tolist()):
         found.setdefault(high - low, []).append((z, low if high > low else 0))
-    return found
+    return MappingProxyType(found)

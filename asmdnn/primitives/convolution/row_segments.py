@@ -15,6 +15,15 @@ WORTH_A_SIZE = 0.95  # of the cost with few sizes, which rows of many widths sha
 
 
 @lru_cache(MOST_ROWS)
+def counted_columns(axis: Axis, most: int, again: bool) -> tuple[tuple[Segment, ...], int]:
+    """A row in segments of at most so many pixels, where the code does not know how many are inside the image; and how
+    many pixels of the first one the second computes again, which it may if `again`."""
+    overlapping = overlapping_columns(axis, most) if again else None
+    segments, overlap = overlapping or (cut_columns(axis, most), 0)
+    return counted(axis, segments), overlap
+
+
+@lru_cache(MOST_ROWS)
 def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     """A row in segments of at most so many pixels, equal ones as one."""
     found: list[Segment] = []
@@ -31,7 +40,6 @@ def cut_columns(axis: Axis, pixels: int) -> tuple[Segment, ...]:
     return together(found)
 
 
-@lru_cache(MOST_ROWS)
 def overlapping_columns(axis: Axis, most: int) -> tuple[tuple[Segment, ...], int] | None:
     """A row in segments of one size, and how many pixels of the first one the second computes again; None where one
     segment does, where more than one at either end is at an edge, or where too much were computed again."""
