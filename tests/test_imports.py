@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "isa": {"types", "jit"},
     "generators": {"types", "isa"},
     "corpus": {"types", "isa", "generators"},
-    "dump": {"types", "isa", "generators"},
+    "dump": {"types", "jit", "isa", "generators"},
     "proof": {"isa", "generators", "corpus"},
     "emulator": set(),
     "asm": {"isa", "jit", "generators", "dump", "proof", "emulator", "explain", "analyze"},

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from asmdnn.dump.kernel import JUMP
 from asmdnn.errors import Unimplemented
 from asmdnn.isa.assembler import Line
+from asmdnn.jit.leb128 import uleb
 from asmdnn.records import dataclass, replace
 
 Tables = Sequence[Sequence[int]]
@@ -145,7 +146,7 @@ class EhFrame(NamedTuple):
 
 def eh_frame(listing: Sequence[Line], tables: Tables = ()) -> EhFrame:
     """One CIE and one FDE, which covers the code of the listing."""
-    cie = bytes((1,)) + b"zR\0" + _uleb(1) + _sleb(-WORD) + _uleb(RETURN_ADDRESS) + bytes((1, _PC_RELATIVE_INT32))
+    cie = bytes((1,)) + b"zR\0" + uleb(1) + _sleb(-WORD) + uleb(RETURN_ADDRESS) + bytes((1, _PC_RELATIVE_INT32))
     cie += bytes((_DEF_CFA, NUMBERS["rsp"], WORD, _OFFSET | RETURN_ADDRESS, 1))
     head = _entry(bytes(4) + cie)
     end = listing[-1].offset + len(listing[-1].data)
@@ -166,9 +167,9 @@ def _instructions(changed: Sequence[Change]) -> Iterator[bytes]:
         yield _advance(offset - here)
         here = offset
         if cfa:
-            yield bytes((_DEF_CFA_OFFSET,)) + _uleb(cfa)
+            yield bytes((_DEF_CFA_OFFSET,)) + uleb(cfa)
         for name, place in saved:
-            yield bytes((_OFFSET | NUMBERS[name],)) + _uleb(place // WORD)
+            yield bytes((_OFFSET | NUMBERS[name],)) + uleb(place // WORD)
         for name in restored:
             yield bytes((_RESTORE | NUMBERS[name],))
 
@@ -180,15 +181,6 @@ def _advance(distance: int) -> bytes:
         if distance < 1 << 8 * size:
             return bytes((code,)) + distance.to_bytes(size, "little")
     raise Unimplemented(f"a kernel of {distance} bytes is too large for unwind information")
-
-
-def _uleb(value: int) -> bytes:
-    """Unsigned LEB128: 7 bits a byte, the lowest first, the top bit set on all but the last."""
-    data = bytearray()
-    while value > 0x7F:
-        data.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes((*data, value))
 
 
 def _sleb(value: int) -> bytes:

@@ -8,6 +8,7 @@ Sources: DWARF 4, section 6.4; System V ABI AMD64 supplement, figure 3.36 (regis
 from collections.abc import Iterator
 from typing import Final
 
+from asmdnn.jit.leb128 import uleb
 from asmdnn.records import dataclass
 
 WORD: Final = 8
@@ -69,16 +70,16 @@ def fde_program(code: bytes) -> bytes:
 
     for step in steps:
         advance(step.end)
-        program += bytes((_DEF_CFA_OFFSET,)) + _uleb(step.cfa)
+        program += bytes((_DEF_CFA_OFFSET,)) + uleb(step.cfa)
         if step.register >= 0:
-            program += bytes((_OFFSET | DWARF_NUMBER[step.register],)) + _uleb(step.cfa // WORD)
+            program += bytes((_OFFSET | DWARF_NUMBER[step.register],)) + uleb(step.cfa // WORD)
     for start in _epilogues(code, steps):
         program.append(_REMEMBER)
         at = start
         for i, step in reversed(list(enumerate(steps))):
             at += len(step.undo)
             advance(at)
-            program += bytes((_DEF_CFA_OFFSET,)) + _uleb(steps[i - 1].cfa if i else WORD)
+            program += bytes((_DEF_CFA_OFFSET,)) + uleb(steps[i - 1].cfa if i else WORD)
             if step.register >= 0:
                 program.append(_RESTORE | DWARF_NUMBER[step.register])
         advance(at + len(_RET))
@@ -92,7 +93,7 @@ def eh_frame(code: bytes, start: int, at: int | None = None) -> bytes:
     at: the address of this data, for a distance of 32 bits; without it, `start` is written as it is.
     """
     encoding = ABSOLUTE if at is None else RELATIVE_INT32
-    cie = bytes(4) + b"\x01zR\0" + _uleb(1) + bytes((-WORD & 0x7F,)) + _uleb(RETURN_ADDRESS) + bytes((1, encoding))
+    cie = bytes(4) + b"\x01zR\0" + uleb(1) + bytes((-WORD & 0x7F,)) + uleb(RETURN_ADDRESS) + bytes((1, encoding))
     head = _entry(cie + bytes((_DEF_CFA, RSP, WORD, _OFFSET | RETURN_ADDRESS, 1)))
     if at is None:
         place = start.to_bytes(8, "little") + len(code).to_bytes(8, "little")
@@ -122,12 +123,3 @@ def _push_at(code: bytes, at: int) -> tuple[int, int] | None:
 def _entry(body: bytes) -> bytes:
     body += bytes(-(len(body) + 4) % WORD)
     return len(body).to_bytes(4, "little") + body
-
-
-def _uleb(value: int) -> bytes:
-    """Unsigned LEB128: 7 bits a byte, the lowest first, the top bit set on all but the last."""
-    data = bytearray()
-    while value > 0x7F:
-        data.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes((*data, value))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
+from asmdnn.jit.leb128 import uleb
 from asmdnn.network.element_types import CODES, PACKED_BITS
 from asmdnn.network.graph import Array, Body, Model, Node, TensorType
 from asmdnn.network.onnx.wire import BYTES, FIXED32, LARGEST_FILE_BYTES, VARINT
@@ -114,9 +115,4 @@ def message(fields: Fields) -> bytes:
 
 def varint(value: int) -> bytes:
     """Of an int64's bits."""
-    value &= (1 << 64) - 1
-    octets = bytearray()
-    while value > 127:
-        octets.append(value & 127 | 128)
-        value >>= 7
-    return bytes((*octets, value))
+    return uleb(value & (1 << 64) - 1)
