@@ -15,6 +15,7 @@ import functools
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,14 +65,19 @@ def threads_usable() -> bool:
 def max_threads() -> int:
     """How many threads the calling thread's next parallel region gets by default; 1 if threads are not usable.
 
-    What the OpenMP runtime says, and without OMP_NUM_THREADS no more than the CPU quota of the process's control group.
+    What the OpenMP runtime says, at most MAX_THREADS, which is warned of.  Without OMP_NUM_THREADS no more than the CPU
+    quota of the process's control group.
     """
     if not (_usable if _usable is not None else _decide()):  # every array function asks, so without another call
         return 1
     runtime = _search()
     count: int = runtime.get_max_threads() if type(runtime) is OpenMP else 1
     quota = _quota()
-    return count if 0 < count <= quota else max(1, min(count, quota))
+    if 0 < count <= quota:
+        return count
+    if count > MAX_THREADS:
+        _warn_of_more(count)
+    return max(1, min(count, quota))
 
 
 def runtime_path() -> str | None:
@@ -107,6 +113,13 @@ def check_thread_count(threads: int) -> int:
 def _quota() -> int:
     """The most threads that nobody asked for; read once, because every array function asks."""
     return MAX_THREADS if environment.raw("OMP_NUM_THREADS") else allowed_cpus() or MAX_THREADS
+
+
+@functools.cache
+def _warn_of_more(count: int) -> None:
+    """Once a process, that not all of these threads are taken."""
+    message = f"OpenMP is set to {count} threads, a team can have {MAX_THREADS}, which are used"
+    warnings.warn(f"{message}: set OMP_NUM_THREADS to fewer.", RuntimeWarning, stacklevel=4)
 
 
 @functools.cache

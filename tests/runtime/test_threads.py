@@ -78,6 +78,20 @@ print(threads.max_threads())
     assert printed(script, OMP_NUM_THREADS="3").split() == ["1", "3", "5"]
 
 
+def test_more_threads_than_a_team_can_have_are_bounded_with_one_warning() -> None:
+    script = """
+import warnings
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    print([threads.max_threads() for _ in range(3)] == 3 * [threads.MAX_THREADS])
+for one in said:
+    print(one.message)
+"""
+    words = "OpenMP is set to 100000 threads, a team can have 4096, which are used: set OMP_NUM_THREADS to fewer."
+    for asked, said in (("4096", ""), ("100000", words)):
+        assert printed(script, OMP_NUM_THREADS=asked).splitlines() == ["True", *said.splitlines()]
+
+
 def test_a_runtime_in_the_process_is_shared(tmp_path: Path) -> None:
     copy = tmp_path / "libgomp-a34b3233.so.1"  # the name in a wheel
     shutil.copy(libgomp(), copy)
