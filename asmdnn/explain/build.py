@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.explain.kernels import kernel_of
 from asmdnn.explain.model import Buffer, DrawnPhase, Explanation, Implementation, KernelUse, ThreadRange
 from asmdnn.explain.sources import sources_of
-from asmdnn.explain.tiles import plane_of
+from asmdnn.explain.tiles import PlanesOfPhases
 from asmdnn.planning.phase import Phase, said_of
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
@@ -59,6 +59,7 @@ def _buffers(pd: PrimitiveDesc) -> Iterator[Buffer]:
 
 def _phases(plan: Plan, threads: int) -> Iterator[DrawnPhase]:
     splits, number = plan.split(plan.parts(threads)), {spec: i for i, spec in enumerate(plan.specs)}
+    planes = PlanesOfPhases(plan)
     for phase, bounds in zip(plan.phases, splits, strict=True):
         ranges = [
             ThreadRange(thread, begin, end, cycles_of(phase, begin, end))
@@ -71,7 +72,7 @@ def _phases(plan: Plan, threads: int) -> Iterator[DrawnPhase]:
             start=start_of(phase) + said_of(phase),
             kernels=tuple(KernelUse(number[spec], calls, cycles) for spec, calls, cycles in phase.uses()),
             threads=tuple(ranges),
-            plane=plane_of(plan, phase, bounds),
+            plane=planes.of(phase, bounds),
         )
 
 

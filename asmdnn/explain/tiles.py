@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from asmdnn.explain.model import OutputBlock, Plane, TileRun
 from asmdnn.planning.phase import Phase
+from asmdnn.planning.phases import arguments_of
 from asmdnn.planning.plan import Plan
 
 MOST_RUNS: Final = 60_000  # of a picture; beyond it nobody sees anything
@@ -15,6 +16,25 @@ MOST_ELEMENTS: Final = 1 << 25
 _AXES: Final = {3: "ncw", 4: "nchw", 5: "ncdhw"}
 
 Int32 = npt.NDArray[np.int32]
+
+
+class PlanesOfPhases:
+    """The planes of a plan's phases.  A long sum is many phases, which write alike: these have one."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self._known: dict[object, Plane | None] = {}
+
+    def of(self, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane | None:
+        """As plane_of."""
+        places = [i for i, view in enumerate(phase.arguments) if view.buffer in self.plan.outputs]
+        records = phase.records[:, [0, *(1 + i for i in places)]].tobytes()
+        views = tuple((i, phase.arguments[i], *(strides[i] for _, strides in phase.repeats)) for i in places)
+        times = tuple(times for times, _ in phase.repeats)
+        key = self.plan.numbers_of(phase), views, times, records, bounds.tobytes()
+        if key not in self._known:
+            self._known[key] = plane_of(self.plan, phase, bounds)
+        return self._known[key]
 
 
 def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane | None:
@@ -40,7 +60,7 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
     starts = np.flatnonzero(np.r_[True, (planes[1:] != planes[:-1]).any(axis=(1, 2))])
     ends = np.r_[starts[1:], len(planes)]
     shapes: dict[tuple[TileRun, ...], int] = {}
-    blocks, drawn = [], 0
+    blocks, drawn, number_of = [], 0, plan.numbers_of(phase)
     for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
         shape, records = tiles_of(planes[begin])
         drawn += len(records) + (0 if shape in shapes else len(shape))
@@ -48,7 +68,7 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
         if drawn > MOST_RUNS:
             return None
         title = block_name(begin, end, tuple(leading), letters)
-        kernels = [plan.specs.index(phase.kernels[k]) for k in phase.records[records, 0]]
+        kernels = [number_of[k] for k in phase.records[records, 0]]
         threads = np.searchsorted(bounds, records, side="right") - 1
         blocks.append(OutputBlock(title, number, *(tuple(map(int, a)) for a in (records, kernels, threads))))
     of = f"{letters[0]} 0 of {desc.dims[0]}" if several else ""
@@ -58,7 +78,8 @@ def plane_of(plan: Plan, phase: Phase, bounds: npt.NDArray[np.int64]) -> Plane |
 
 def written(phase: Phase) -> set[str]:
     """The buffers that the records of a phase write."""
-    return {phase.arguments[x.argument].buffer for spec, _ in phase.by_kernel() for x in spec.footprint().writes}
+    touched = [arguments_of(spec) for spec, _ in phase.by_kernel()]
+    return {phase.arguments[argument].buffer for each in touched for argument in each.written}
 
 
 def owners(plan: Plan, phase: Phase, name: str) -> Int32:

@@ -5,7 +5,7 @@ ranges and proves that every access is inside its tensor; the proof and the test
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from asmdnn.records import dataclass
 
@@ -78,6 +78,25 @@ class Footprint:
     partial: bool = False
 
 
+class TouchedArguments(NamedTuple):
+    """Arguments that a kernel claims to read, those of its list of taps, and those that it writes; prefetching is
+    neither.  Kernels that leave partial sums in a result do not read what is added in the end."""
+
+    read: frozenset[int]
+    moved: frozenset[int]
+    written: frozenset[int]
+
+    def touch(self, argument: int) -> bool:
+        return argument in self.read or argument in self.moved or argument in self.written
+
+
+def touched_by(footprint: Footprint) -> TouchedArguments:
+    taps, words = footprint.taps, footprint.words
+    moved = {taps.argument, *taps.targets} if taps else set[int]()
+    read = {x.argument for x in footprint.reads} | ({words.argument} if words else set())
+    return TouchedArguments(frozenset(read), frozenset(moved), frozenset({x.argument for x in footprint.writes}))
+
+
 NOTHING: Final = Footprint((), ())  # of code that has numbers in its frame and no buffers
 
 
@@ -89,7 +108,8 @@ class Spec(Protocol):
     bounds are claimed.  generate: emit the code, which returns.
 
     A spec may also hold numbers that its code reads, the words of its footprint.  Then `code_spec`, without them, is
-    what the bytes depend on, and the same for many.
+    what the bytes depend on, and the same for many.  One whose footprint is long may say what it touches without it,
+    as `touched_arguments()`.
     """
 
     @property

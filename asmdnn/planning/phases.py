@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
-from asmdnn.generators.contract import KernelSpec
+from asmdnn.generators.contract import KernelSpec, TouchedArguments, touched_by
 from asmdnn.planning.phase import Phase
 from asmdnn.records import replace
 
@@ -69,26 +69,12 @@ def reads_where_written(phase: Phase, i: int, j: int) -> bool:
     return same and all(i in each.read for each, is_one in zip(found, touching, strict=True) if is_one)
 
 
-class Touched(NamedTuple):
-    """Arguments that a kernel claims to read, those of its list of taps, and those that it writes; prefetching is
-    neither.  Kernels that leave partial sums in a result do not read what is added in the end."""
-
-    read: frozenset[int]
-    moved: frozenset[int]
-    written: frozenset[int]
-
-    def touch(self, argument: int) -> bool:
-        return argument in self.read or argument in self.moved or argument in self.written
-
-
 @lru_cache(MOST_KERNELS)
-def arguments_of(spec: KernelSpec) -> Touched:
-    """Of a kernel.  Its footprint has a range for every row, and shapes of a network have most kernels in common."""
-    footprint = spec.footprint()
-    taps, words = footprint.taps, footprint.words
-    moved = {taps.argument, *taps.targets} if taps else set[int]()
-    read = {x.argument for x in footprint.reads} | ({words.argument} if words else set())
-    return Touched(frozenset(read), frozenset(moved), frozenset({x.argument for x in footprint.writes}))
+def arguments_of(spec: KernelSpec) -> TouchedArguments:
+    """Of a kernel.  Footprints have ranges for every row, if not for every element of a long sum, and shapes of a
+    network have most kernels in common."""
+    says = getattr(spec, "touched_arguments", None)
+    return says() if says else touched_by(spec.footprint())
 
 
 def may_be_overwritten(phases: Sequence[Phase], name: str, output: str) -> bool:

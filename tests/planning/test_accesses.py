@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.corpus.families import corpus
 from asmdnn.errors import PlanError
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range, touched_by
+from asmdnn.generators.dot.matmul_shape import MatmulTile
 from asmdnn.planning import touches
 from asmdnn.planning.accesses import Accesses
 from asmdnn.planning.check import Proof
@@ -82,3 +84,21 @@ def test_one_of_many_elements_astray(by: int) -> None:
     plan = replace(plan, phases=(phase,))
     with pytest.raises(PlanError, match="bytes between the elements of dst are written"):
         plan.check()
+
+
+def test_specs_that_say_their_arguments_say_those_of_their_footprints() -> None:
+    found = [spec for spec in corpus() if hasattr(spec, "touched_arguments")]
+    assert len({type(spec) for spec in found}) > 2
+    for spec in found:
+        assert spec.touched_arguments() == touched_by(spec.footprint()), spec.name
+
+
+def test_long_sums_are_planned_without_a_range_for_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As footprints have where rows of weights lie apart: minutes, and gigabytes, of a million steps."""
+    depths, footprint = list[int](), MatmulTile.footprint
+    monkeypatch.setattr(MatmulTile, "footprint", lambda tile: depths.append(tile.depth) or footprint(tile))
+    src, weights = dnn.MemoryDesc((8, 40_003), dnn.u8, "ab"), dnn.MemoryDesc((40_003, 8), dnn.s8, "any")
+    desc = dnn.MatMul(src, weights, dnn.MemoryDesc((8, 8), dnn.s32, "ab"))
+    found = dnn.implementations(desc, engine=dnn.Engine("cpu", isa="avx512_core_vnni", threads=1))
+    assert any(isinstance(one, dnn.PrimitiveDesc) for one in found)
+    assert max(depths, default=0) < 1000

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from asmdnn.generators.checksum import checksum
-from asmdnn.generators.contract import Footprint, KernelWords, Range
+from asmdnn.generators.contract import Footprint, KernelWords, Range, TouchedArguments
 from asmdnn.generators.dot.matmul import UNROLL, TileCode
 from asmdnn.generators.dot.matmul_shape import ARGUMENTS, DST, ONE_ITEM, SRC, WEIGHTS, MatmulTile, TileKernel
 from asmdnn.generators.stepping import unless_zero
@@ -65,6 +65,10 @@ class CountedTileSpec(TileKernel):
         found = self.tile.footprint()
         words = Range(WORDS, 0, WORD_BYTES * len(self.numbers))
         return replace(found, reads=(*found.reads, words), words=KernelWords(WORDS, self.numbers))
+
+    def touched_arguments(self) -> TouchedArguments:
+        found = self.tile.touched_arguments()
+        return found._replace(read=found.read | {WORDS})
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 8 arguments."""

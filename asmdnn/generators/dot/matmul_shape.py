@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
-from asmdnn.generators.contract import Footprint, Range
+from asmdnn.generators.contract import Footprint, Range, TouchedArguments
 from asmdnn.generators.dot.epilogue_shape import WithEpilogue, operand_ranges
 from asmdnn.generators.dot.operands import src_spans
 from asmdnn.generators.functions.chain import names_of_operands, operands_read
@@ -174,6 +174,17 @@ class MatmulTile(WithEpilogue):
         writes = [*dst, *self._packed_ranges(lanes)]
         return Footprint((*reads, *dst * self.reads_dst()), tuple(writes), rereads=bool(self.near_row_bytes))
 
+    def touched_arguments(self) -> TouchedArguments:
+        """The arguments of its footprint, which has a range for every step where they lie apart."""
+        read = {x.argument for x in operands_read(self.post_ops) if x is not OLD_DST}
+        read |= {SRC} if self.steps and self.rows_of_src else set()
+        read |= {WEIGHTS} if self.steps and self.vectors else set()
+        read |= {BIAS} if self.bias else set()
+        read |= {SCALE} if self.scaled else set()
+        read |= {DST} if self.reads_dst() else set()
+        written = {DST, PACKED} if self.packs or self.near_row_bytes else {DST}
+        return TouchedArguments(frozenset(read), frozenset(), frozenset(written))
+
     def _packed_ranges(self, lanes: int) -> Iterator[Range]:
         """The copy that the tile makes: of its weights, or of its rows of src."""
         if self.packs:
@@ -252,3 +263,7 @@ class TileKernel:
     def footprint(self) -> Footprint:
         """The bytes that a call touches."""
         return self.tile.footprint()
+
+    def touched_arguments(self) -> TouchedArguments:
+        """Its arguments."""
+        return self.tile.touched_arguments()
