@@ -129,9 +129,9 @@ def in_order(
         ready = [i for i in left[:WINDOW] if not waiting[i]] or [next(i for i in left if not waiting[i])]
         chosen, takes = next_of(ready, works, room_bytes - interval.written_bytes, interval)
         work = works[chosen]
-        first, *others = work.phases
+        first, *later = work.phases
         is_independent = bool(found) and takes and not interval.goes_on(work)
-        found.append((work, [altered(first, independent=True), *others] if is_independent else work.phases))
+        found.append((work, [altered(first, independent=True), *later] if is_independent else work.phases))
         interval = interval.then(work, takes)
         left.remove(chosen)
         for i in readers[chosen]:

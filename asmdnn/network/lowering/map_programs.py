@@ -42,7 +42,7 @@ def forms_of(maps: Sequence[Node], values: Sequence[str], number: Callable[[str]
         attributes = tuple((name, repr(value), value) for name, value in node.attributes.items())
         operands = [operand(name) for name in node.inputs]
         if node.op in COMMUTATIVE and all(isinstance(each, int) for each in operands):
-            operands.sort()  # type: ignore[type-var]  # integers: layers that add in another order are equal
+            operands.sort()  # integers: layers that add in another order are equal
         found.append(MapForm(node.op, node.opset, attributes, tuple(operands)))
         known[node.outputs[0]] = i
     return tuple(found)
