@@ -57,12 +57,13 @@ def choose(g: ConvGeometry, algorithm: Algorithm, weights: MemoryDesc, engine: E
             raise Refused(f"weights are in panels of {weights.panel}, {isa} multiplies by {widths} times {lanes}")
         forms, widths = ((weights.m, MULTIPLIED[weights.dtype]),), (weights.panel // lanes,)
     costs: list[tuple[float, WinogradCut]] = []
+    known = dict[object, float]()
     for form in sorted(forms, key=lambda form: -form[0]):  # fewer products first, which leave others no chance
         packing = packs * packing_cycles(g, form[0], lanes, tuning)
         if costs and packing + least_cycles(g, form, isa, tuning) >= min(cost for cost, _ in costs):
             continue
         cuts = candidates(g, isa, [form], usable(widths, -(-g.oc // lanes)))
-        costs += [(packing + cycles_of(g, cut, isa, caches, tuning), cut) for cut in cuts]
+        costs += [(packing + cycles_of(g, cut, isa, caches, tuning, known), cut) for cut in cuts]
     cycles, best = min(costs, key=lambda found: (found[0], -found[1].vectors))  # wider panels: longer runs of weights
     if algorithm == Algorithm.convolution_auto and not isinstance(weights, WinogradDesc):
         return CutChoice(best, cycles, directly(g, engine))

@@ -48,8 +48,10 @@ def tuning_of(g: ConvGeometry, tuning: Tuning) -> WinogradTuning:
     return tuning.winograd if g.groups == 1 else tuning.winograd_groups
 
 
-def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, tuning: Tuning) -> float:
-    """The whole convolution."""
+def cycles_of(
+    g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, tuning: Tuning, known: dict[object, float]
+) -> float:
+    """The whole convolution.  known: what multiplies take, which cuts have in common that hold more or fewer panels."""
     own, lanes, shares = tuning_of(g, tuning), lanes_of(isa), g.groups // cut.groups
     sizes = sizes_of(g, cut, isa, g.mb)
     traffic = traffic_of(g, cut, sizes, lanes, caches, tuning)
@@ -62,7 +64,10 @@ def cycles_of(g: ConvGeometry, cut: WinogradCut, isa: str, caches: CacheSizes, t
             + own.products_cycles(cut.m, lanes) * sizes.result_vectors
         )
     )
-    multiplied = max(multiply_cycles(g, cut, sizes, isa, tuning), traffic.weights / own.far_bytes_per_cycle)
+    alike = cut.m, cut.types, cut.vectors, cut.block
+    if alike not in known:
+        known[alike] = multiply_cycles(g, cut, sizes, isa, tuning)
+    multiplied = max(known[alike], traffic.weights / own.far_bytes_per_cycle)
     multiplied = with_memory_cycles(multiplied, traffic.unheld, row_tiles(cut, sizes, isa), own)
     moved = (
         own.weights_kib_cycles * traffic.weights
