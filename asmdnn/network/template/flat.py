@@ -13,7 +13,7 @@ class Filled(NamedTuple):
     """A step: what `make` makes of some values of the list, which `take` takes, gets a place in it."""
 
     make: Make
-    take: Callable[[Sequence[Any]], tuple[Any, ...]]
+    take: Callable[[Sequence[Any]], Sequence[Any]]
     at: int
 
 
@@ -52,11 +52,11 @@ class FlatPlaces:
         return Filled(step.make, taking(own), self.slots + step.slot)
 
 
-def taking(places: Sequence[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+def taking(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """What takes the values of these places."""
     if len(places) > 1:
         return itemgetter(*places)
-    return lambda values: tuple([values[place] for place in places])
+    return itemgetter(slice(places[0], places[0] + 1)) if places else lambda values: ()
 
 
 def flattened(steps: Sequence[Any], result: Part, numbers: Sequence[Any], slots: int) -> FlatTrace:

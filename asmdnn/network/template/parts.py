@@ -5,6 +5,7 @@ once for all values that hold it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import FunctionType, MappingProxyType, MemberDescriptorType
 from typing import Any, NamedTuple
 
@@ -168,7 +169,7 @@ def taken_apart(value: Any) -> tuple[Sequence[Any], Make] | None:
     if isinstance(value, Value):
         return value, with_data
     if isinstance(value, tuple):  # a named one
-        return value, kind._make
+        return value, partial(tuple.__new__, kind)
     if isinstance(value, Mapping):
         names, wrap = [*value], MappingProxyType if kind is MappingProxyType else dict
         count = len(names)
@@ -201,7 +202,10 @@ def fields_of(kind: type) -> list[str]:
 
 def filling(kind: type, names: Sequence[str]) -> Make:
     """How to make an object of a class with these fields, as it is: what it was checked for is among the decisions."""
-    new, puts = object.__new__, [setting(kind, name) for name in names]
+    new, slots = object.__new__, [getattr(kind, name, None) for name in names]
+    puts = [slot.__set__ for slot in slots if isinstance(slot, MemberDescriptorType)]
+    if not puts:
+        return lambda values: with_fields(new(kind), names, values)
 
     def make(values: Sequence[Any]) -> Any:
         made: Any = new(kind)
@@ -209,12 +213,17 @@ def filling(kind: type, names: Sequence[str]) -> Make:
             put(made, value)
         return made
 
-    return make
+    return make if len(puts) == len(names) else lambda values: with_attributes(new(kind), names, values)
 
 
-def setting(kind: type, name: str) -> Callable[[Any, Any], None]:
-    """What sets a field of instances that may be frozen."""
-    slot = getattr(kind, name, None)
-    if isinstance(slot, MemberDescriptorType):
-        return slot.__set__
-    return lambda made, value: object.__setattr__(made, name, value)
+def with_fields(made: Any, names: Sequence[str], values: Sequence[Any]) -> Any:
+    """An object without slots."""
+    made.__dict__.update(zip(names, values, strict=True))
+    return made
+
+
+def with_attributes(made: Any, names: Sequence[str], values: Sequence[Any]) -> Any:
+    """One with some slots, which may be frozen."""
+    for name, value in zip(names, values, strict=True):
+        object.__setattr__(made, name, value)
+    return made
