@@ -21,7 +21,7 @@ def needs_integers(desc: Any, attr: Attr) -> bool:
         return bool(attr.accumulation_mode != f32.name)
     if scales_channels(attr) or (desc.dst.dtype == s32 and dict(attr.zero_points).keys() & FACTORS):
         return bool(desc.dst.dtype == s32)  # zero points of any size, as their sums wrap
-    products = prod(desc.weights.dims) // max(1, desc.dst.dims[CHANNEL])
+    products: int = prod(desc.weights.dims) // max(1, desc.dst.dims[CHANNEL])
     return products * prod(largest(desc, attr, name) for name in FACTORS) > LARGEST_IN_FLOATS
 
 
