@@ -90,7 +90,7 @@ class Phase:
     @property
     def rounds(self) -> int:
         """How often the records come."""
-        return prod(repeat.times for repeat in self.repeats)
+        return prod(repeat.times for repeat in self.repeats) if self.repeats else 1
 
     @property
     def count(self) -> int:

@@ -38,20 +38,23 @@ class PhaseTables:
         self._plan, self._addresses = plan, addresses
         self._kernels: dict[int, Int64] = {}
         bounds, has_barrier = plan.split(parts), barriers_before(plan.phases)
-        alike = {share_key(phase, own): (phase, own) for phase, own in zip(plan.phases, bounds, strict=True)}
+        own = [*zip(plan.phases, bounds, strict=True)]
+        keys = [share_key(*each) for each in own]
+        alike = dict(zip(keys, own, strict=True))
         self._shares = dict(zip(alike, shares_of([*alike.values()]), strict=True))
-        self.phases = [self._table(*entry) for entry in zip(plan.phases, bounds, has_barrier, strict=True)]
+        shares = [self._shares[key] for key in keys]
+        self.phases = [self._table(*entry) for entry in zip(plan.phases, shares, has_barrier, strict=True)]
 
     @property
     def nbytes(self) -> int:
         """Of all tables."""
         return sum(array.nbytes for array in (*self._shares.values(), *self._kernels.values()))
 
-    def _table(self, phase: Phase, bounds: Int64, has_barrier: bool) -> PhaseTable:
+    def _table(self, phase: Phase, shares: Int64, has_barrier: bool) -> PhaseTable:
         if id(phase.kernels) not in self._kernels:
             found = [self._addresses[number] for number in self._plan.numbers_of(phase)]
             self._kernels[id(phase.kernels)] = np.array(found, np.int64)
-        shares, kernels = self._shares[share_key(phase, bounds)], self._kernels[id(phase.kernels)]
+        kernels = self._kernels[id(phase.kernels)]
         has_own = any(view.buffer in self._plan.per_part for view in phase.arguments)
         if not phase.repeats and not has_own:
             return PhaseTable(phase, shares, kernels, has_barrier)
