@@ -184,7 +184,8 @@ class TopKTuning:
     most_listed_lanes: int = 16  # of lanes: top 32 of 1x1000x256 along 1000 by lists 0.7x, of 4x100x64 0.4 to 0.55x
 
 
-@dataclass(frozen=True, slots=True)
+@exact
+@dataclass(frozen=True, slots=True, eq=False)
 class PoolingTuning:
     """Of pooling: register blocks where channels are dense, and how much a record does."""
 

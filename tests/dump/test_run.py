@@ -25,10 +25,10 @@ RUN = """
 import numpy as np, sys
 {before}
 import asmdnn as dnn
-x, w = np.ones((1, 8, 6, 6), np.float32), np.ones((8, 8, 1, 1), np.float32)
+x, w = np.ones((1, 8, 6, 6), np.float32), np.ones((8, 8, 3, 3), np.float32)
 with dnn.max_cpu_isa("avx2"):
-    assert (dnn.ops.conv2d(x, w) == 8).all()
-    assert (dnn.ops.conv2d(x, w) == 8).all()
+    assert (dnn.ops.conv2d(x, w) == 72).all()
+    assert (dnn.ops.conv2d(x, w) == 72).all()
 """
 NO_PEACHPY = "sys.modules['peachpy'] = None"
 

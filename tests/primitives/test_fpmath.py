@@ -198,7 +198,7 @@ def test_arrays() -> None:
         assert result.dtype == np.float32
         check_product(result, *wanted)
         assert not np.array_equal(result, dnn.ops.matmul(a, b, engine=engine()))  # calls are kept apart
-    x, w = random(1, 64, 9, 9), random(32, 64, 1, 1)
+    x, w = random(1, 128, 14, 14), random(128, 128, 1, 1)
     image = dnn.ops.conv2d(x, w, fpmath_mode="bf16", engine=engine())
-    pixels = rounded(x, dnn.bf16)[0].reshape(64, -1).T
-    check_product(image[0].reshape(32, -1).T, pixels, rounded(w, dnn.bf16).reshape(32, 64).T)
+    pixels = rounded(x, dnn.bf16)[0].reshape(128, -1).T
+    check_product(image[0].reshape(128, -1).T, pixels, rounded(w, dnn.bf16).reshape(128, 128).T)
