@@ -155,13 +155,7 @@ def test_prelu_of_elements_reads_once(isa: str, tag: str, phases: int, streaming
     assert any("streaming" in spec.name or getattr(spec, "streaming", False) for spec in pd.plan.specs) == (
         streaming_bytes == 1
     )
-    memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
-    for name, array in arrays.items():
-        memories[name].array[memories[name].desc.offsets()] = array
-    dnn.Primitive(pd).execute(**memories)
-    for name, result in wanted.items():
-        found = memories[name].array[memories[name].desc.offsets()]
-        np.testing.assert_allclose(found, result, rtol=ROUND, atol=0)
+    assert_results(run(pd, arrays), wanted, ROUND)
 
 
 @pytest.mark.isa("avx2")
@@ -175,13 +169,7 @@ def test_every_way_of_prelu_is_right() -> None:
     ]
     for pd in answers:
         if isinstance(pd, dnn.PrimitiveDesc):
-            memories = {name: dnn.Memory(tensor) for name, tensor in pd.plan.tensors.items()}
-            for name, array in arrays.items():
-                memories[name].array[memories[name].desc.offsets()] = array
-            dnn.Primitive(pd).execute(**memories)
-            for name, result in wanted.items():
-                found = memories[name].array[memories[name].desc.offsets()]
-                np.testing.assert_allclose(found, result, atol=ROUND * 1024)
+            assert_results(run(pd, arrays), wanted, ROUND * 1024)
         else:
             assert pd.reason == "weights have other dims than those of src"
 

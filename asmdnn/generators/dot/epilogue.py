@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 
 from asmdnn.generators.dot.epilogue_shape import ALL_F32, EpilogueTypes
-from asmdnn.generators.dot.held import PAIR, EpilogueTile, EpilogueTurn, most_alive, turns_of, waits
+from asmdnn.generators.dot.held import EpilogueTile, EpilogueTurn, most_alive, turns_of, waits
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.code import apply_program, apply_to_each
 from asmdnn.generators.functions.pointers import OperandPointers
@@ -26,6 +26,7 @@ from asmdnn.types import f32
 
 Part = tuple[Lanes, Lanes]  # of a vector, those that are stored, and those that are real
 NO_TURN = EpilogueTurn(1, {}, {}, ())
+SPARE = 2  # registers that rounding, and a turn of one row, may overwrite
 
 
 class TileEpilogue:
@@ -54,7 +55,7 @@ class TileEpilogue:
         self.pairs = touching and bool(tile) and rounds_pairs(types, self.program)
         words = [x.argument for x in operands_of(chain) if x is not OLD_DST]
         self.homes = homes or {argument: mem(v.asm.frame, 8 * argument, size=8) for argument in words}
-        self.spare: list[Register] = v.registers.take("post-ops", 2)
+        self.spare: list[Register] = v.registers.take("post-ops", SPARE)
         self.streams = False
 
     @property
@@ -224,7 +225,7 @@ class TileEpilogue:
 def rounds_pairs(types: EpilogueTypes, program: Program | None) -> bool:
     """Whether an instruction rounds two vectors to dst, and what is computed before needs no registers that the first
     ones would have left."""
-    return types.rounds and types.stored.narrows_pairs and (program is None or most_alive(program) < PAIR)
+    return types.rounds and types.stored.narrows_pairs and (program is None or most_alive(program) < SPARE)
 
 
 @lru_cache

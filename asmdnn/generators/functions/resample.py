@@ -24,12 +24,12 @@ from asmdnn.generators.checksum import checksum
 from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.functions.chain import apply_composed, chain_words
 from asmdnn.generators.functions.postops import PostOp
+from asmdnn.generators.functions.resample_types import ResampleTypes
 from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import Places, emit_stored
 from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Lanes, Vector
 from asmdnn.isa.vectors import vector_of
 from asmdnn.records import dataclass
@@ -38,7 +38,6 @@ from asmdnn.types import f32
 SRC, DST, WEIGHTS = range(3)
 MOST_VECTORS = 4
 OTHER_REGISTERS = 2  # a tail's mask, and what it loads
-SPARES = 2  # registers for post-ops
 Store = Callable[[Any, Any], None]
 
 
@@ -52,7 +51,7 @@ class ResampleStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResampleSpec:
+class ResampleSpec(ResampleTypes):
     """Everything that the bytes of the kernel depend on.
 
     taps: of each axis, outermost first, bytes from the first one.  dst_pixel_bytes: between the pixels of a step.
@@ -66,22 +65,6 @@ class ResampleSpec:
     dst_pixel_bytes: int
     streaming: bool = False
     chain: tuple[PostOp, ...] = ()
-
-    @property
-    def kinds(self) -> tuple[str, str]:
-        """The types of src and dst."""
-        return ("f32", "f32")
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Bytes of their elements."""
-        src, dst = self.kinds
-        return size_of(src), size_of(dst)
-
-    @property
-    def spares(self) -> int:
-        """Registers for what becomes of sums before they are stored."""
-        return SPARES if self.chain else 0
 
     @property
     def name(self) -> str:

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from asmdnn.isa.vectors import VECTORS, lanes_of
 
-SPARES = 2  # registers for post-ops
-FURTHER = 2  # and for what is brought from several vectors
+FURTHER = 2  # registers for what is brought from several vectors
 
 
 class Pick(NamedTuple):

@@ -31,19 +31,19 @@ from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleStep
 from asmdnn.generators.functions.resample_columns import (
     FURTHER,
-    SPARES,
     Column,
     Pick,
     first_result,
     has_further,
     stretches,
 )
+from asmdnn.generators.functions.resample_types import ResampleTypes
 from asmdnn.generators.functions.values import Slots
 from asmdnn.generators.stepping import repeated
 from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, Register, mem
-from asmdnn.isa.elements import element_of, size_of
+from asmdnn.isa.elements import element_of
 from asmdnn.isa.vector import Vector
 from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 from asmdnn.records import dataclass
@@ -56,7 +56,7 @@ Store = Callable[[Any, Any], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResampleRowsSpec:
+class ResampleRowsSpec(ResampleTypes):
     """Everything that the bytes of the kernel depend on.
 
     loops: as in ResampleSpec, of groups of rows; their weights go on with the steps.  taps: bytes to each row that a
@@ -74,22 +74,6 @@ class ResampleRowsSpec:
     streaming: bool = False
     chain: tuple[PostOp, ...] = ()
     frame = ARGUMENTS
-
-    @property
-    def kinds(self) -> tuple[str, str]:
-        """The types of src and dst."""
-        return (f32.name, f32.name)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Bytes of their elements."""
-        src, dst = self.kinds
-        return size_of(src), size_of(dst)
-
-    @property
-    def spares(self) -> int:
-        """Registers for what becomes of sums before they are stored."""
-        return SPARES if self.chain else 0
 
     @property
     def name(self) -> str:

@@ -8,8 +8,9 @@ bits, "b8" to "b32", each result is one element, which is moved.
 from typing import Any
 
 from asmdnn.generators.functions.code import apply_program
-from asmdnn.generators.functions.resample_columns import SPARES, Pick
+from asmdnn.generators.functions.resample_columns import Pick
 from asmdnn.generators.functions.resample_rows import ResampleRowsCode, ResampleRowsSpec
+from asmdnn.generators.functions.resample_types import SPARES
 from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.isa.assembler import Register
 from asmdnn.isa.elements import element_of

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from asmdnn.generators.functions.code import apply_program
-from asmdnn.generators.functions.resample import SPARES, ResampleCode, ResampleSpec, Store
+from asmdnn.generators.functions.resample import ResampleCode, ResampleSpec, Store
+from asmdnn.generators.functions.resample_types import SPARES
 from asmdnn.generators.functions.typed_program import typed_program
 from asmdnn.generators.stores import Places, store_rounded
 from asmdnn.isa.assembler import Register, mem

@@ -10,9 +10,10 @@ import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.generators.functions.resample import ResampleStep
-from asmdnn.generators.functions.resample_columns import SPARES, Column, Pick, first_result, fits_registers, stretches
+from asmdnn.generators.functions.resample_columns import Column, Pick, first_result, fits_registers, stretches
 from asmdnn.generators.functions.resample_rows import ResampleRowsSpec
 from asmdnn.generators.functions.resample_rows_typed import TypedResampleRowsSpec
+from asmdnn.generators.functions.resample_types import SPARES
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
