@@ -27,11 +27,14 @@ def runs_of(total: int, size: int) -> list[tuple[int, int]]:
     return [(number, times) for number, times in ((small + 1, more), (small, count - more)) if times]
 
 
-def ranges_of(total: int, most: int, unit: int) -> list[tuple[int, int]]:
-    """[0, total) in nearly equal ranges of at most `most` units, which begin at multiples of the unit; (0, 0) of 0."""
+def ranges_of(total: int, most: int, unit: int, most_ranges: int | None = None) -> list[tuple[int, int]]:
+    """[0, total) in nearly equal ranges of at most `most` units, which begin at multiples of the unit; (0, 0) of 0.
+
+    most_ranges: the ranges are longer than asked for if there would be more of them."""
     if total == 0:
         return [(0, 0)]
-    return between(balanced(-(-total // unit), most), total, unit)
+    longest = max(most, -(-total // (unit * most_ranges))) if most_ranges else most
+    return between(balanced(-(-total // unit), longest), total, unit)
 
 
 def between(parts: Sequence[int], total: int, unit: int) -> list[tuple[int, int]]:

@@ -66,7 +66,7 @@ def amx_tiling(p: Product, target: Target) -> AmxTiling:
     """That of a whole product.  Weights that stay in L2 do so in any order, so dst is written along its rows."""
     weights_bytes = p.weights.element_bytes * p.k * p.n
     along_rows = target.products.weights_share * weights_bytes <= target.l2_bytes
-    (step,) = steps_of(p, [(0, p.k)], target)
+    (step,) = steps_of(p, p.k, target)
     return AmxTiling(target, tile_block(p, target), step, along_rows)
 
 

@@ -3,7 +3,7 @@
 vector_tiling.py and amx_tiling.py choose; schedule.py makes phases of what they have chosen.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from asmdnn.generators.contract import KernelSpec
@@ -12,7 +12,6 @@ from asmdnn.generators.functions.postops import PostOp
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.planning.cuts import make_depths, ranges_of, share_of_lines
 from asmdnn.planning.order import TileOrder, choose_order
-from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.primitives.products.blocks import DEPTH_STEP, Block
 from asmdnn.primitives.products.matrices import Panels
 from asmdnn.primitives.products.product import Product
@@ -116,9 +115,10 @@ class ProductTiling(Protocol):
         """A piece in tiles."""
 
 
-def steps_of(p: Product, ranges: Sequence[tuple[int, int]], target: Target) -> Iterator[DepthStep]:
-    """The first range starts from the bias (or beta * dst), later ones from dst, post-ops run in the last."""
-    epilogue = target.epilogue
+def steps_of(p: Product, most: int, target: Target) -> Iterator[DepthStep]:
+    """k in ranges of at most so many DEPTH_STEPs: the first starts from the bias (or beta * dst), later ones from dst,
+    post-ops run in the last."""
+    ranges, epilogue = ranges_of(p.k, most, DEPTH_STEP, target.products.most_ranges), target.epilogue
     for depth in make_depths(ranges, p.bias is not None, epilogue.on_registers(p.post_op_operands, target.lanes)):
         first = depth.begin == 0
         yield DepthStep(
@@ -131,11 +131,6 @@ def steps_of(p: Product, ranges: Sequence[tuple[int, int]], target: Target) -> I
             beta=first and epilogue.beta == "any",
             post_ops=depth.post_ops,
         )
-
-
-def depths_of(k: int, most_steps: int, tuning: ProductTuning) -> list[tuple[int, int]]:
-    """[0, k) in nearly equal ranges of at most `most_steps` DEPTH_STEPs, longer ones if there would be too many."""
-    return ranges_of(k, max(most_steps, -(-k // (DEPTH_STEP * tuning.most_ranges))), DEPTH_STEP)
 
 
 def order_of(p: Product, depth: int, tiles: int, width: int, target: Target) -> TileOrder:

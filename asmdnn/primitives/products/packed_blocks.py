@@ -5,7 +5,7 @@ weights into scratch of the part that runs it, and multiplies with that, while t
 lies.  The blocks are those of Goto and van de Geijn ("Anatomy of high-performance matrix multiplication", 2008).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Phase, records_of
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import DEPTH_STEP, choose_block, weights_need_packing
-from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, lines_a_step, steps_of
+from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, lines_a_step, steps_of
 from asmdnn.primitives.products.matrices import PANEL_VECTORS, Matrix, Panels, panel_columns
 from asmdnn.primitives.products.prepare import with_near_src
 from asmdnn.primitives.products.product import Product
@@ -75,8 +75,9 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     width = panel_columns(p.n, target.lanes)
     p = replace(p, adds_up=p.adds_up and p.k <= longest_range(p, target))
     whole = p.adds_up or not holds_sums(p, target)
-    ranges = [(0, p.k)] if whole else depths_of(p.k, tuning.block_depth // DEPTH_STEP, tuning)
-    size = tuning.block_columns * tuning.block_depth // max(tuning.block_depth, ranges[0][1])
+    most = p.k if whole else tuning.block_depth // DEPTH_STEP
+    depth = next(steps_of(p, most, target)).end
+    size = tuning.block_columns * tuning.block_depth // max(tuning.block_depth, depth)
     panels = max(1, min(size // width, -(-p.n // width) // tuning.few_tiles))
     if p.adds_up and p.bias:
         assembly.drop(p.bias.buffer)
@@ -85,7 +86,7 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
         assembly.per_part += (sums,)
         p = replace(p, bias=replace(p.bias, buffer=sums))
     row_bytes = p.types.weights_bytes * width
-    panel_bytes = row_bytes * ranges[0][1] + LINE_BYTES  # neighbours share no set of L1
+    panel_bytes = row_bytes * depth + LINE_BYTES  # neighbours share no set of L1
     buffer, dtype = assembly.room(BLOCK, panels * panel_bytes), p.weights.dtype
     block = Panels(
         buffer=buffer,
@@ -100,7 +101,7 @@ def add_blocks(assembly: Assembly, p: Product, target: Target) -> None:
     assembly.per_part += (block.buffer,)
     phases: list[Phase] = []
     for piece in pieces_along(p, panels * width):
-        made = group_of_blocks(piece.product, block, ranges, target)
+        made = group_of_blocks(piece.product, block, most, target)
         phases += in_rounds([made], piece, p.arguments, is_first=not phases)
     assembly.add(phases, "pack_blocks", "tiles")
 
@@ -115,11 +116,11 @@ def pieces_along(p: Product, columns: int) -> Iterator[ProductPiece]:
         yield ProductPiece(replace(last, bias=p.bias) if p.adds_up else last)
 
 
-def group_of_blocks(p: Product, block: Panels, ranges: Sequence[tuple[int, int]], target: Target) -> Phase:
-    """One group of records: all of a product whose columns are those of a block."""
+def group_of_blocks(p: Product, block: Panels, most: int, target: Target) -> Phase:
+    """One group of records: all of a product whose columns are those of a block.  most: DEPTH_STEPs of a range of k."""
     specs = dict[KernelSpec, int]()
     laid: list[Laid] = []
-    for step in steps_of(p, ranges, target):
+    for step in steps_of(p, most, target):
         laid += [packing(p, step, block, target, specs), multiplying(p, step, block, target, specs)]
     records, cycles = (np.concatenate(arrays) for arrays in zip(*laid, strict=True))
     views = dict(zip(p.arguments, replace(p, weights=block).views(0, target.epilogue.scaled), strict=True))

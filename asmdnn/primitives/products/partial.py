@@ -15,12 +15,11 @@ from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
 from asmdnn.isa.dot import F32, GROUP_BYTES, S32, dot_class
 from asmdnn.isa.elements import element_of
 from asmdnn.planning.assembly import Assembly
-from asmdnn.planning.cuts import balanced
+from asmdnn.planning.cuts import balanced, ranges_of
 from asmdnn.planning.phase import Int64, Phase, records_of, views
 from asmdnn.planning.phases import merged
 from asmdnn.planning.refusal import Refused
 from asmdnn.primitives.products.blocks import DEPTH_STEP, weights_need_packing
-from asmdnn.primitives.products.cut import depths_of
 from asmdnn.primitives.products.matrices import Matrix, Panels, dense_matrix
 from asmdnn.primitives.products.product import SUM_BYTES, Product, check_whole_sums
 from asmdnn.primitives.products.schedule import schedule
@@ -34,7 +33,7 @@ OF_SUMS = {f32: F32, s32: S32}
 
 def split(assembly: Assembly, p: Product, target: Target, splits: int) -> None:
     """Partial sums over ranges of k into scratch, side by side; then their sum."""
-    ranges = depths_of(p.k, -(-p.k // DEPTH_STEP // splits), target.products)
+    ranges = ranges_of(p.k, -(-p.k // DEPTH_STEP // splits), DEPTH_STEP, target.products.most_ranges)
     size, at = p.sums_bytes, 0
     partial = assembly.room(PARTIAL, len(ranges) * size)
     parts = list[Phase]()
@@ -59,7 +58,8 @@ def rows_of_weights(assembly: Assembly, p: Product, target: Target) -> None:
     tuning = target.products
     widths = balanced(p.n, tuning.vector_near // p.m)
     parts = tuning.few_tiles if p.m == 1 else -(-tuning.few_tiles // len(widths))
-    ranges = depths_of(p.k, max(tuning.vector_rows // DEPTH_STEP, -(-p.k // DEPTH_STEP // parts)), tuning)
+    most = max(tuning.vector_rows // DEPTH_STEP, -(-p.k // DEPTH_STEP // parts))
+    ranges = ranges_of(p.k, most, DEPTH_STEP, tuning.most_ranges)
     specs: dict[KernelSpec, int] = {}
     records, cycles = [], []
     for i, (begin, end) in enumerate(ranges):

@@ -11,7 +11,7 @@ from asmdnn.planning.cuts import balanced
 from asmdnn.planning.order import TileOrder
 from asmdnn.planning.product_tuning import ProductTuning
 from asmdnn.primitives.products.blocks import DEPTH_STEP, Block, choose_block
-from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, depths_of, lines_a_step, order_of, steps_of
+from asmdnn.primitives.products.cut import Cut, DepthStep, Prefetch, lines_a_step, order_of, steps_of
 from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
@@ -83,7 +83,7 @@ def vector_tiling(p: Product, target: Target, one_range: bool) -> VectorTiling:
     streams than the CPU follows by itself."""
     tuning, l2_bytes, block = target.products, target.l2_bytes, choose_block(p, target)
     most = most_steps(p, block, target, one_range or not target.epilogue.may_split or not p.sums_fit)
-    *steps, last = steps_of(p, depths_of(p.k, most, tuning), target)
+    *steps, last = steps_of(p, most, target)
     depth = steps[0].end if steps else last.end
     weights_bytes, matrices = p.weights.element_bytes * depth * p.n, prod(p.batch)
     src_bytes, dst_bytes = (matrices * p.m * n for n in (p.src.element_bytes * p.k, p.dst.element_bytes * p.n))
