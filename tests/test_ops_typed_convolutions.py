@@ -184,7 +184,7 @@ X, W = integers(np.uint8, 1, 4, 6, 6), integers(np.int8, 8, 4, 3, 3)
         ({"zero_points": [1]}, "zero_points must map x, weights or out to numbers"),
         ({"dtype": np.float64}, "dtype must be one of f32"),
         ({"out": np.zeros((1, 8, 4, 5), np.uint8)}, r"out has dims \(1, 8, 4, 5\), the result has \(1, 8, 4, 4\)"),
-        ({"out": [1]}, "out must be an array of numpy"),
+        ({"out": [1]}, "out must be an array in memory that can be written"),
         ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),
         ({"groups": 3}, "the first must be a multiple of groups"),
         ({"bias": np.zeros((3, 5), np.float32)}, "bias"),

@@ -94,9 +94,42 @@ def pooling(random: Any, engine: dnn.Engine) -> Any:
     return partial(ops.max_pool, kernel=3, padding=1, engine=engine), [(min(n, 2), channels, min(size, 12), 9)]
 
 
+def joined(random: Any, engine: dnn.Engine) -> Any:
+    axis, dims = int(random.integers(3)), sizes(random, 3)
+    both = [tuple(n if dim == axis else m for dim, m in enumerate(dims)) for n in sizes(random, 2)]
+    return lambda x, y: ops.concat([x, y], axis, engine=engine), both
+
+
+def part(random: Any, engine: dnn.Engine) -> Any:
+    dims = tuple(sizes(random, 3))
+    steps = tuple(int(n) for n in random.choice([-3, -1, 1, 2], 3))
+    starts, stops = ([n if (step > 0) == is_end else -n - 1 for n, step in zip(dims, steps, strict=True)]
+                     for is_end in (False, True))  # fmt: skip
+    return partial(ops.slice, starts=starts, stops=stops, steps=steps, engine=engine), [dims]
+
+
+def padded(random: Any, engine: dnn.Engine) -> Any:
+    widths = [(int(n), int(m)) for n, m in random.integers(0, 3, (3, 2))]
+    return partial(ops.pad, widths=widths, mode="edge", engine=engine), [tuple(sizes(random, 3))]
+
+
+def taken(random: Any, engine: dnn.Engine) -> Any:
+    dims, axis = tuple(sizes(random, 3)), int(random.integers(3))
+    indices = random.integers(-dims[axis], dims[axis], (3, 4))[:, :: int(random.choice([1, 2, -1]))]
+    return partial(ops.gather, indices=indices, axis=axis, engine=engine), [dims]
+
+
+def changed(random: Any, engine: dnn.Engine) -> Any:
+    dims, axis = tuple(sizes(random, 3)), int(random.integers(3))
+    indices = random.integers(-dims[axis], dims[axis], (2, 3))
+    updates = (*dims[:axis], 2, 3, *dims[axis + 1 :])
+    how = {"axis": axis, "reduction": str(random.choice(["none", "add"])), "engine": engine}
+    return lambda x, y: ops.scatter(x, indices, y, **how), [dims, updates]
+
+
 KINDS: tuple[Any, ...] = (
     product, batch, biased, layer, input_gradient, weight_gradient, convolution, attention, elementwise, rows, sums,
-    norm, pooling,
+    norm, pooling, joined, part, padded, taken, changed,
 )  # fmt: skip
 
 

@@ -159,17 +159,6 @@ def desc_of(name: str, array: AnyArray) -> MemoryDesc:
     return memory_at(name, array).desc
 
 
-def readable(name: str, array: AnyArray) -> Memory:
-    """A view of an array; a copy where its strides are none that kernels take.  Raises InvalidArguments, by this name,
-    where it is not aligned."""
-    try:
-        return memory_at(name, array)
-    except InvalidArguments:
-        if not array.flags.aligned:
-            raise
-        return memory_at(name, allocated(np.ascontiguousarray, array))
-
-
 def memory_at(name: str, array: AnyArray) -> Memory:
     """A view of an array.  Raises InvalidArguments, by this name."""
     try:

@@ -1,6 +1,7 @@
 """The primitives that convolutions of arrays are: the window's numbers, descriptions, formats of weights."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from asmdnn.errors import InvalidArguments, counted, did_you_mean, shown
@@ -148,6 +149,14 @@ def description(
         padding_r=high,
         algorithm=algorithm_of(kind.primitive, window.algorithm),
     )
+
+
+@lru_cache(1000)
+def result_dims(
+    kind: ConvFunction, image: tuple[int, ...], weights: tuple[int, ...], window: ConvWindow
+) -> tuple[int, ...]:
+    src, plain = (MemoryDesc(dims, f32, "any") for dims in (image, weights))
+    return description(kind, src, plain, None, window).dst.dims
 
 
 def both_sides(

@@ -1,6 +1,5 @@
 """How a convolution of f32 arrays comes to its primitive: kept calls, and the packing of weights."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -9,10 +8,10 @@ from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.ops.arguments import F32, AnyArray, Array, aligned, as_f32, chain_of, output, packed_or_plain
 from asmdnn.ops.calls import ArgumentPacker, ArrayCall, calls, desc_of, kept_call, layout_of
-from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, any_format, description, plain_weights
+from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, any_format, description, plain_weights, result_dims
 from asmdnn.ops.data_format import channels_second, into_last, is_last
 from asmdnn.ops.quantized import ProductRequest, attr_of, is_plain, needs_types
-from asmdnn.ops.typed import kind_of, typed
+from asmdnn.ops.typed import kind_of, numpy_type, result_type, typed
 from asmdnn.ops.typed_conv import typed_convolution
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.user_post_op import PostOp
@@ -72,18 +71,10 @@ def convolve_last(
     image, numbers = channels_second(image), window.plain(kind)
     desc = weights.desc if type(weights) is Memory else plain_weights(kind, np.shape(weights), window.groups)
     dims = result_dims(kind, image.shape, desc.dims, ConvWindow(*numbers))
-    given = [image, *[weights] * isinstance(weights, np.ndarray)]
-    _, dtype = request.result(kind_of(image), given)
+    given = [image.dtype, *[weights.dtype] * isinstance(weights, np.ndarray)]
+    dtype = numpy_type(result_type(request.dtype, None, request.usual_type(kind_of(image))), given)
     made, _ = into_last(lambda view: convolve(kind, (image, weights, b), window, view, request), dims, dtype, out)
     return made  # type: ignore[no-any-return]
-
-
-@lru_cache(1000)
-def result_dims(
-    kind: ConvFunction, image: tuple[int, ...], weights: tuple[int, ...], window: ConvWindow
-) -> tuple[int, ...]:
-    src, plain = (MemoryDesc(dims, f32, "any") for dims in (image, weights))
-    return description(kind, src, plain, None, window).dst.dims
 
 
 @dataclass(frozen=True, eq=False, slots=True)

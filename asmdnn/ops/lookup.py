@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, counted
-from asmdnn.memory import Memory
+from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.foreign import as_array
+from asmdnn.ops.applied import Descs
 from asmdnn.ops.arguments import AnyArray, aligned, of_no_numbers
-from asmdnn.ops.calls import memory_at
-from asmdnn.ops.moves import delivered, memory_of, run, target
+from asmdnn.ops.moves import taken
+from asmdnn.ops.moving import array_of, moved
 from asmdnn.ops.typed import typed, typed_output
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.concat.concat import axis_of
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.gather.indices import check_indices
 from asmdnn.primitives.scatter.description import ALGORITHMS, Reduction, Scatter
 
@@ -28,19 +28,15 @@ def gather(x: Any, indices: Any, axis: int = 0, *, out: Any = None, engine: Engi
     indices: integers of 32 or 64 bits, of any dims, which take the place of the axis; negative ones count from the end.
     The result has the type of x.  Raises InvalidArguments, for indices out of range before anything is read.
     """
-    memory = memory_of("x", x)
-    positions = integers_of(indices)
-    at = axis_of(axis, memory.desc.ndims)
-    dims = memory.desc.dims
-    check_indices("indices", positions, dims[at], at)
-    made = (*dims[:at], *(positions.shape or (1,)), *dims[at + 1 :])
-    shape = (*dims[:at], *positions.shape, *dims[at + 1 :])
-    given = None if out is None or positions.shape else np.expand_dims(typed_output("out", out), at)
-    result = target(made, memory.desc, out if given is None else given)
-    if result.desc.nelems():
-        numbers = index_memory(positions)
-        run(Gather(memory.desc, numbers.desc, result.desc, at), {"src": memory, "indices": numbers}, result, engine)
-    return out if out is not None else delivered(result, None, x).reshape(shape)
+    array, positions = array_of("x", x), integers_of(indices)
+    at = axis_of(axis, array.ndim)
+    check_indices("indices", positions, array.shape[at], at)
+    places = words_of(positions)
+    if positions.ndim:
+        return taken(array, places, at, engine, out)
+    given = None if out is None else np.expand_dims(typed_output("out", out), at)
+    found = taken(array, places, at, engine, given)
+    return found.reshape((*array.shape[:at], *array.shape[at + 1 :])) if out is None else out
 
 
 def embedding(table: Any, indices: Any, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
@@ -68,25 +64,27 @@ def scatter(
     taken in row-major order, so that of equal ones the last stays and sums are the same for every number of threads.
     Raises InvalidArguments, for indices out of range before anything is written.
     """
-    memory, positions, given = memory_of("x", x), integers_of(indices), memory_of("updates", updates)
-    dims, at = memory.desc.dims, axis_of(axis, memory.desc.ndims)
+    array, positions, given = array_of("x", x), integers_of(indices), array_of("updates", updates)
+    dims, at = array.shape, axis_of(axis, array.ndim)
     check_indices("indices", positions, dims[at], at)
     wanted = (*dims[:at], *positions.shape, *dims[at + 1 :])
-    if given.desc.dims != (wanted or (1,)):
-        raise InvalidArguments(f"updates has dims {given.desc.dims}, those of x and indices make it {wanted}")
-    numbers, result = index_memory(positions), target(dims, memory.desc, out)
-    made = given.desc.reshape((*dims[:at], *numbers.desc.dims, *dims[at + 1 :]))  # which has a dim for a number
+    if given.shape != (wanted or (1,)):
+        raise InvalidArguments(f"updates has dims {given.shape}, those of x and indices make it {wanted}")
     check_alg("reduction", reduction, ALGORITHMS)
-    desc = Scatter(memory.desc, numbers.desc, made, result.desc, at, reduction)
-    inputs = {"src": memory, "indices": numbers, "updates": Memory(made, given.array, padding_is_zero=True)}
-    run(desc, inputs, result, engine)
-    return delivered(result, out, x)
+    places = words_of(positions)
+    rows = allocated(given.reshape, (*dims[:at], *places.shape, *dims[at + 1 :]))  # which has a dim for a number
+    inputs = {"src": ("x", array), "indices": ("indices", places), "updates": ("updates", rows)}
+
+    def describe(descs: Descs, dst: MemoryDesc) -> Scatter:
+        return Scatter(descs["src"], descs["indices"], descs["updates"], dst, at, reduction)
+
+    return moved(("scatter", at, reduction), inputs, describe, dims, out, engine)
 
 
-def index_memory(positions: AnyArray) -> Memory:
+def words_of(positions: AnyArray) -> AnyArray:
     """Indices of 32 bits, or the low halves of wider ones, of a dim at least."""
-    dense = allocated(np.ascontiguousarray, positions)  # has a dim where `positions` is a number
-    return memory_at("indices", dense.view(NARROW)[..., ::2] if dense.dtype == WIDE else dense)
+    dense = positions if positions.flags.c_contiguous and positions.ndim else allocated(np.ascontiguousarray, positions)
+    return dense.view(NARROW)[..., ::2] if dense.dtype == WIDE else dense
 
 
 def integers_of(indices: Any) -> AnyArray:

@@ -10,7 +10,7 @@ from asmdnn.memory.allocation import within_memory
 from asmdnn.ops.arguments import AnyArray, integers
 from asmdnn.ops.gradients import floats, given_dims
 from asmdnn.ops.lookup import gather, integers_of, scatter
-from asmdnn.ops.moves import own_type
+from asmdnn.ops.moving import own_type
 from asmdnn.ops.shares import summed_to, zeros_of
 from asmdnn.ops.typed import kind_of
 from asmdnn.primitives.attributes.numbers import check_alg

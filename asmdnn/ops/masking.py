@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, shown
-from asmdnn.memory import Memory, MemoryDesc
-from asmdnn.memory.tags import LETTERS
+from asmdnn.memory import MemoryDesc
+from asmdnn.memory.allocation import allocated
+from asmdnn.ops.applied import Descs, SameDims, compute
 from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, as_f32
-from asmdnn.ops.moves import delivered, memory_of, run, target
-from asmdnn.ops.typed import numpy_type, result_type
+from asmdnn.ops.moving import array_of, moved
+from asmdnn.ops.typed import result_type
 from asmdnn.primitives.attributes.numbers import finite
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.dropout.dropout import Dropout
+from asmdnn.primitives.dropout.dropout import Dropout, check_probability
 from asmdnn.primitives.stochastic_rounding.stochastic_rounding import StochasticRounding
-from asmdnn.types import f32, u8
+from asmdnn.types import f32
 
 SEEDS = 2**31
 
@@ -39,14 +40,16 @@ def dropout(
     mask: uint8, 1 where an element stays.  seed: from -2^31 to 2^31 - 1; equal seeds give equal masks for arrays of as
     many elements.  out: for the result, x itself too.  Raises InvalidArguments.
     """
-    memory = memory_of("x", x)
-    p, number = finite("probability", probability), checked_seed(seed)
-    result = target(memory.desc.dims, memory.desc, out)
-    mask = Memory(MemoryDesc(memory.desc.dims, u8, LETTERS[: memory.desc.ndims]))
-    numbers = {"probability": np.array([p], F32), "seed": np.array([number], np.int32)}
-    sources = {"src": memory, "mask": mask} | {name: Memory.from_array(array) for name, array in numbers.items()}
-    run(Dropout(memory.desc, result.desc, mask.desc), sources, result, engine)
-    return delivered(result, out, x), mask.view()
+    array, p, number = array_of("x", x), finite("probability", probability), checked_seed(seed)
+    check_probability(p)
+    mask = allocated(np.empty, array.shape, np.uint8)
+    given = {"src": ("x", array), "mask": ("mask", mask)}
+    given |= {"probability": ("probability", np.array([p], F32)), "seed": ("seed", np.array([number], np.int32))}
+    return moved(("dropout",), given, dropout_of, array.shape, out, engine), mask
+
+
+def dropout_of(descs: Descs, dst: MemoryDesc) -> Dropout:
+    return Dropout(descs["src"], dst, descs["mask"])
 
 
 def stochastic_rounding(x: Any, dtype: AnyDataType, *, seed: int, engine: Engine | None = None) -> AnyArray:
@@ -56,8 +59,10 @@ def stochastic_rounding(x: Any, dtype: AnyDataType, *, seed: int, engine: Engine
     x: float32.  dtype: bf16, f16, f8_e5m2, f8_e4m3, s8 or u8.  seed: as of `dropout`; equal seeds give equal results
     for arrays of as many elements.  Raises InvalidArguments.
     """
-    source, number, kind = memory_of("x", as_f32("x", x)), checked_seed(seed), result_type(dtype, None, f32)
-    result = Memory(MemoryDesc(source.desc.dims, kind, LETTERS[: source.desc.ndims]))
-    desc = StochasticRounding(source.desc, result.desc)
-    run(desc, {"src": source, "seed": Memory.from_array(np.array([number], np.int32))}, result, engine)
-    return result.view().view(numpy_type(kind, ()))
+    array, number, kind = array_of("x", as_f32("x", x)), checked_seed(seed), result_type(dtype, None, f32)
+    given = {"src": ("x", array), "seed": ("seed", np.array([number], np.int32))}
+    return compute(("stochastic_rounding",), given, rounding_of, SameDims("src"), ((), None, engine, kind))
+
+
+def rounding_of(descs: Descs, dst: MemoryDesc) -> StochasticRounding:
+    return StochasticRounding(descs["src"], dst)

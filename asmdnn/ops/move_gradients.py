@@ -8,16 +8,15 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.memory.allocation import allocated
 from asmdnn.ops.arguments import AnyArray, integers
-from asmdnn.ops.calls import memory_at, readable
 from asmdnn.ops.gradients import floats, given_dims
 from asmdnn.ops.lookup_gradients import gather_gradient
-from asmdnn.ops.moves import Widths, concat, own_type, run, slice, split, widths_of
+from asmdnn.ops.moves import Widths, concat, slice, split, widths_of
+from asmdnn.ops.moving import copied, own_type
 from asmdnn.ops.shares import in_f32, summed_to, zeros_of
 from asmdnn.ops.typed import kind_of
 from asmdnn.primitives.attributes.numbers import check_alg
 from asmdnn.primitives.concat.pad import PadMode
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.reorder.reorder import Reorder
 
 MODES = ("constant", "edge", "reflect")
 
@@ -73,8 +72,7 @@ def placed(part: AnyArray, dims: tuple[int, ...], ranges: Sequence[range], engin
     made = zeros_of(dims, part)
     if part.size:
         where = made[tuple(np.s_[each.start : each.stop : each.step] for each in ranges)]
-        source, target = readable("dy", part), memory_at("dy", where)
-        run(Reorder(source.desc, target.desc), {"src": source}, target, engine)
+        copied("dy", part, engine, where)
     return made.view(own_type(kind_of(part), part))
 
 

@@ -11,22 +11,18 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import AsmdnnError, InvalidArguments, counted, shown
-from asmdnn.memory import Memory, MemoryDesc
+from asmdnn.memory import MemoryDesc
 from asmdnn.memory.allocation import allocated
 from asmdnn.memory.sequences import items
-from asmdnn.memory.tags import LETTERS
+from asmdnn.ops.applied import Descs
 from asmdnn.ops.arguments import AnyArray, integers
-from asmdnn.ops.calls import memory_at, readable
-from asmdnn.ops.typed import numpy_type, typed, typed_output
+from asmdnn.ops.moving import array_of, copied, moved, own_type
+from asmdnn.ops.typed import kind_of
 from asmdnn.primitives.concat.concat import Concat, axis_of
-from asmdnn.primitives.concat.pad import Pad, PadMode
-from asmdnn.primitives.core.description import Description
-from asmdnn.primitives.core.descriptor import primitive_desc
+from asmdnn.primitives.concat.pad import Pad, PadMode, number
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.types import DataType
 
 Widths = int | Sequence[Sequence[int]]
 
@@ -34,21 +30,22 @@ Widths = int | Sequence[Sequence[int]]
 def concat(arrays: Sequence[Any], axis: int = 0, *, out: Any = None, engine: Engine | None = None) -> AnyArray:
     """Arrays of one type one after the other along an axis, in a new array or in `out`.  Raises InvalidArguments."""
     try:
-        given = items(arrays)
-        memories = [memory_of(f"arrays[{k}]", array) for k, array in enumerate(given)]
+        given = {f"src{k}": (f"arrays[{k}]", array_of(f"arrays[{k}]", x)) for k, x in enumerate(items(arrays))}
     except AsmdnnError:
         raise
     except Exception:  # whatever the caller's object does
-        memories = []
-    if not memories:
+        given = {}
+    if not given:
         raise InvalidArguments(f"arrays must be a sequence of one array or more, not {shown(arrays)}")
-    descs = tuple(memory.desc for memory in memories)
-    at = axis_of(axis, descs[0].ndims)
-    dims = list(descs[0].dims)
-    dims[at] = sum(desc.dims[at] for desc in descs if desc.ndims == len(dims))
-    result = target(dims, descs[0], out)
-    run(Concat(descs, result.desc, at), {f"src{k}": m for k, m in enumerate(memories)}, result, engine)
-    return delivered(result, out, given[0])
+    shapes = [array.shape for _, array in given.values()]
+    dims = list(shapes[0])
+    at = axis_of(axis, len(dims))
+    dims[at] = sum(shape[at] for shape in shapes if len(shape) == len(dims))
+
+    def describe(descs: Descs, dst: MemoryDesc) -> Concat:
+        return Concat(tuple(descs.values()), dst, at)
+
+    return moved(("concat", at), given, describe, dims, out, engine)
 
 
 def split(x: Any, parts: int | Sequence[int], axis: int = 0, *, engine: Engine | None = None) -> list[AnyArray]:
@@ -56,21 +53,18 @@ def split(x: Any, parts: int | Sequence[int], axis: int = 0, *, engine: Engine |
 
     Raises InvalidArguments for sizes that do not make up the axis.
     """
-    memory = memory_of("x", x)
-    at = axis_of(axis, memory.desc.ndims)
-    whole = memory.desc.dims[at]
+    array = array_of("x", x)
+    at = axis_of(axis, array.ndim)
+    whole = array.shape[at]
     numbers = integers("parts", parts)
     if not isinstance(parts, Sequence):
         count = numbers[0]
         numbers = (whole // count,) * count if count > 0 and whole % count == 0 else ()
     if sum(numbers) != whole or min(numbers, default=-1) < 0:
         raise InvalidArguments(f"parts is {shown(parts)}, axis {at} of x is {whole}: give sizes that make it up")
-    found = []
-    for start, size in zip(accumulate(numbers, initial=0), numbers, strict=False):
-        dims = [size if dim == at else n for dim, n in enumerate(memory.desc.dims)]
-        part = memory.desc.submemory(dims, [start if dim == at else 0 for dim in range(len(dims))])
-        found.append(copied(part, memory, engine, like=x))
-    return found
+    ends, before = accumulate(numbers), (np.s_[:],) * at
+    places = [(*before, np.s_[end - size : end]) for end, size in zip(ends, numbers, strict=True)]
+    return [copied("x", array[place], engine) for place in places]
 
 
 def slice(
@@ -80,43 +74,37 @@ def slice(
 
     Steps below 0 go backwards, then with a stop of -n - 1 or less as far as the first of n.  Raises InvalidArguments.
     """
-    memory = memory_of("x", x)
-    desc = memory.desc
+    array = array_of("x", x)
     words = {"starts": integers("starts", starts), "stops": integers("stops", stops)}
-    words["steps"] = (1,) * desc.ndims if isinstance(steps, tuple) and not steps else integers("steps", steps)
+    words["steps"] = (1,) * array.ndim if isinstance(steps, tuple) and not steps else integers("steps", steps)
     for name, numbers in words.items():
-        if len(numbers) != desc.ndims:
+        if len(numbers) != array.ndim:
             raise InvalidArguments(
-                f"{name} must be one integer for each of {counted(desc.ndims, 'dim')}, not {shown(numbers)}"
+                f"{name} must be one integer for each of {counted(array.ndim, 'dim')}, not {shown(numbers)}"
             )
     if 0 in words["steps"]:
         raise InvalidArguments(f"steps must not be 0, they are {shown(steps)}")
-    places = zip(*words.values(), desc.dims, strict=True)
+    places = zip(*words.values(), array.shape, strict=True)
     ranges = [range(n)[start:stop:step] for start, stop, step, n in places]
-    dims = [len(each) for each in ranges]
-    if 0 in dims:
-        return allocated(np.empty, dims, own_type(desc.dtype, x))
+    if not all(ranges):
+        return allocated(np.empty, [len(each) for each in ranges], own_type(kind_of(array), x))
     forward = [each if each.step > 0 else each[::-1] for each in ranges]
-    offset = sum(each.start * stride for each, stride in zip(forward, desc.strides, strict=True))
-    strides = [each.step * stride for each, stride in zip(forward, desc.strides, strict=True)]
-    part = MemoryDesc([len(each) for each in forward], desc.dtype, strides=strides, offset0=desc.offset0 + offset)
-    backward = {axis: range(len(each))[::-1] for axis, each in enumerate(ranges) if each.step < 0}
-    if not backward:
-        return copied(part, memory, engine, like=x)
-    found = Memory(part, memory.array, padding_is_zero=True)
-    for axis, each in backward.items():
-        found = gathered(found, axis, each, engine)
-    return delivered(found, None, x)
+    found = copied("x", array[tuple(np.s_[each.start : each.stop : each.step] for each in forward)], engine)
+    for axis, each in enumerate(ranges):
+        if each.step < 0:
+            found = taken(found, allocated(np.array, range(len(each))[::-1], np.int32), axis, engine)
+    return found
 
 
-def gathered(source: Memory, axis: int, numbers: range, engine: Engine | None) -> Memory:
-    """What is at these places of an axis, as a new plain tensor."""
-    indices = Memory.from_array(allocated(np.array, numbers, np.int32))
-    dims = source.desc.dims
-    result = target((*dims[:axis], len(numbers), *dims[axis + 1 :]), source.desc, None)
-    desc = Gather(source.desc, indices.desc, result.desc, axis)
-    run(desc, {"src": source, "indices": indices}, result, engine)
-    return result
+def taken(array: AnyArray, places: AnyArray, axis: int, engine: Engine | None, out: Any = None) -> AnyArray:
+    """What is at these places of an axis, which are in range: s32 of any dims."""
+    given = {"src": ("x", array), "indices": ("indices", places)}
+    dims = (*array.shape[:axis], *places.shape, *array.shape[axis + 1 :])
+
+    def describe(descs: Descs, dst: MemoryDesc) -> Gather:
+        return Gather(descs["src"], descs["indices"], dst, axis)
+
+    return moved(("gather", axis), given, describe, dims, out, engine)
 
 
 def pad(
@@ -132,18 +120,16 @@ def pad(
 
     widths: (before, after) for each dim, or an integer for all.  In a new array or in `out`.  Raises InvalidArguments.
     """
-    memory = memory_of("x", x)
-    dims = memory.desc.dims
-    pairs = widths_of(widths, len(dims))
-    made = [n + before + after for n, (before, after) in zip(dims, pairs, strict=True)]
-    result = target(made, memory.desc, out)
-    run(
-        Pad(memory.desc, result.desc, tuple(before for before, _ in pairs), mode, value),
-        {"src": memory},
-        result,
-        engine,
-    )
-    return delivered(result, out, x)
+    array = array_of("x", x)
+    pairs = widths_of(widths, array.ndim)
+    dims = [n + before + after for n, (before, after) in zip(array.shape, pairs, strict=True)]
+    begins, constant = tuple(before for before, _ in pairs), number("value", value)
+
+    def describe(descs: Descs, dst: MemoryDesc) -> Pad:
+        return Pad(descs["src"], dst, begins, mode, constant)
+
+    # As text, since 0.0 is another constant than -0.0.
+    return moved(("pad", tuple(pairs), mode, constant.hex()), {"src": ("x", array)}, describe, dims, out, engine)
 
 
 def widths_of(widths: Any, ndims: int) -> list[tuple[int, int]]:
@@ -164,55 +150,17 @@ def expand(x: Any, dims: Sequence[int], *, out: Any = None, engine: Engine | Non
 
     Raises InvalidArguments.
     """
-    memory = memory_of("x", x)
-    desc, wanted = memory.desc, integers("dims", dims)
-    new = len(wanted) - desc.ndims
-    own = (1,) * max(new, 0) + desc.dims
+    array, wanted = array_of("x", x), integers("dims", dims)
+    new = len(wanted) - array.ndim
+    own = (1,) * max(new, 0) + array.shape
     if new < 0 or any(n not in (1, m) for n, m in zip(own, wanted, strict=True)):
         raise InvalidArguments(
-            f"dims is {shown(wanted)}, the dims of x, {desc.dims}, must be 1 or the same from the end on"
+            f"dims is {shown(wanted)}, the dims of x, {array.shape}, must be 1 or the same from the end on"
         )
-    strides = [s if n == m else 0 for s, n, m in zip((0,) * new + desc.strides, own, wanted, strict=True)]
-    return copied(MemoryDesc(wanted, desc.dtype, strides=strides, offset0=desc.offset0), memory, engine, out, x)
 
+    def describe(descs: Descs, dst: MemoryDesc) -> Reorder:
+        src = descs["src"]
+        strides = [s if n == m else 0 for s, n, m in zip((0,) * new + src.strides, own, wanted, strict=True)]
+        return Reorder(MemoryDesc(wanted, src.dtype, strides=strides, offset0=src.offset0), dst)
 
-def memory_of(name: str, value: Any) -> Memory:
-    """A view of the array; a copy where no descriptor can describe its strides."""
-    array = typed(name, value)
-    if not array.ndim:
-        raise InvalidArguments(f"{name} is a scalar, it must have dims")
-    return readable(name, array)
-
-
-def target(dims: Sequence[int], like: MemoryDesc, out: Any) -> Memory:
-    """A new plain memory, or that of `out`, which must have these dims."""
-    if out is None:
-        return Memory(MemoryDesc(dims, like.dtype, LETTERS[: len(dims)]))
-    found = memory_at("out", typed_output("out", out))
-    if found.desc.dtype != like.dtype:
-        raise InvalidArguments(f"out is of {found.desc.dtype}, the result of {like.dtype}: give an array of that type")
-    if found.desc.dims != tuple(dims):
-        raise InvalidArguments(f"out has dims {found.desc.dims}, the result has {shown(tuple(dims))}")
-    return found
-
-
-def own_type(dtype: DataType, like: Any) -> np.dtype[Any]:
-    """The numpy type of results that have the elements of an argument."""
-    return numpy_type(dtype, (typed("x", like).dtype,) if dtype.extension else ())
-
-
-def delivered(result: Memory, out: Any, like: Any) -> AnyArray:
-    """`out`, or a new array with elements as those of an argument."""
-    return result.view().view(own_type(result.desc.dtype, like)) if out is None else out
-
-
-def copied(part: MemoryDesc, memory: Memory, engine: Engine | None, out: Any = None, like: Any = None) -> AnyArray:
-    """Part of a memory as a new array, of elements as those of an argument, or in `out`."""
-    result = target(part.dims, part, out)
-    run(Reorder(part, result.desc), {"src": Memory(part, memory.array, padding_is_zero=True)}, result, engine)
-    return delivered(result, out, like)
-
-
-def run(desc: Description, sources: dict[str, Memory], result: Memory, engine: Engine | None) -> None:
-    """Plan, which is kept, and execute."""
-    Primitive(primitive_desc(desc, engine=engine)).execute(None, **sources, dst=result)
+    return moved(("expand", wanted), {"src": ("x", array)}, describe, wanted, out, engine)

@@ -1,24 +1,20 @@
 """Products and convolutions of arrays of other types than f32: what is asked for, scales and zero points of arrays."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from asmdnn.errors import InvalidArguments, Unimplemented, counted, resembling, shown
+from asmdnn.errors import InvalidArguments, counted, resembling, shown
 from asmdnn.memory import Memory
 from asmdnn.memory.allocation import allocated
-from asmdnn.ops.arguments import F32, AnyArray, AnyDataType, chain_of
+from asmdnn.ops.arguments import F32, AnyArray, AnyDataType
 from asmdnn.ops.older_names import older_of, with_new_names
-from asmdnn.ops.typed import INTEGERS, numpy_type, result_type
+from asmdnn.ops.typed import INTEGERS
 from asmdnn.primitives.attributes.attr import Attr
-from asmdnn.primitives.attributes.chain import INTEGERS as WITH_ZERO_POINTS
 from asmdnn.primitives.attributes.post_ops import AnyPostOp
-from asmdnn.primitives.core.description import Description
-from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.primitive import Primitive
 from asmdnn.records import dataclass, field
 from asmdnn.types import DATA_TYPES, FLOATS8, HALF_FLOATS, AccumulationMode, DataType, FpMathMode, f32, s32
 
@@ -77,11 +73,15 @@ class ProductRequest(NamedTuple):
     engine: Engine | None
     modes: Modes = STRICT
 
-    def result(self, src: DataType, given: Sequence[Any]) -> tuple[DataType, Any]:
-        """The result's type, and numpy's: f32 where scales are given, else integers' sums, and src's of floats."""
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there may be scales or zero points."""
+        return not (self.scales is self.zero_points is NOTHING)
+
+    def usual_type(self, src: DataType) -> DataType:
+        """Of a result, if none is asked for: f32 where scales are given, else integers' sums, and src's of floats."""
         of_integers = np.dtype(src.numpy).kind in INTEGERS and not src.extension
-        dtype = result_type(self.dtype, None, f32 if self.scales else s32 if of_integers else src)
-        return dtype, numpy_type(dtype, (x.dtype for x in given if isinstance(x, np.ndarray)))
+        return f32 if self.scales else s32 if of_integers else src
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,40 +180,6 @@ def checked_scales(what: str, scales: AnyArray) -> AnyArray:
         at = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InvalidArguments(f"{what}{list(at)} is {scales[at]}, scales must be numbers above 0")
     return scales
-
-
-def execute(desc: Description, memories: Mapping[str, Memory], arguments: Arguments, request: ProductRequest) -> None:
-    """Run the primitive on the memories, with scales and zero points.  Raises InvalidArguments, Unimplemented."""
-    scales = arguments.vectors("scales", request.scales)
-    points = arguments.vectors("zero_points", request.zero_points)
-    for x in points:
-        dtype = getattr(desc, arguments.tensors[x]).dtype
-        if dtype not in WITH_ZERO_POINTS and dtype.in_a_byte == 1:
-            raise Unimplemented(f"zero points are for integers, and {x} is {dtype}: leave them out")
-    attr = attr_of(
-        chain_of(request.post_ops),
-        request.modes,
-        scales={arguments.tensors[x]: arguments.mask_of(x, values) for x, values in scales.items()},
-        zero_points={arguments.tensors[x]: arguments.mask_of(x, values) for x, values in points.items()},
-        groups=arguments.groups(scales, points),
-    )
-    pd = primitive_desc(desc, attr, request.engine)
-    kinds = {"scales": scales, "zero_points": points}
-    passed = {
-        f"{arguments.tensors[x]}_{kind}": Memory.from_array(values.reshape(-1))
-        for kind, vectors in kinds.items()
-        for x, values in vectors.items()
-    }
-    run: Callable[..., None] = Primitive(pd).execute
-    run(**memories, **passed, **attr.data())
-
-
-def check_typed_output(out: Any, request: ProductRequest) -> None:
-    """Raise InvalidArguments for what is no array of numpy, or for none where a post-op reads it."""
-    if out is None and Attr(chain_of(request.post_ops)).reads_dst():
-        raise InvalidArguments("out must be given, post-op Sum adds what it holds")
-    if out is not None and not isinstance(out, np.ndarray):
-        raise InvalidArguments(f"out must be an array of numpy, where types are not f32 alone, not {shown(out)}")
 
 
 def packed_source(weights: DataType) -> DataType:

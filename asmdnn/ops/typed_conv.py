@@ -6,13 +6,23 @@ from typing import Any
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, counted
-from asmdnn.memory import Memory
+from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
+from asmdnn.ops.applied import Descs
 from asmdnn.ops.arguments import AnyArray, image_dims
-from asmdnn.ops.calls import memory_at, readable
-from asmdnn.ops.convolution_descs import ConvFunction, ConvWindow, description, packing_desc, plain_weights
-from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute, packed_source
-from asmdnn.ops.typed import named, typed
+from asmdnn.ops.calls import memory_at
+from asmdnn.ops.convolution_descs import (
+    ConvFunction,
+    Convolution,
+    ConvWindow,
+    description,
+    packing_desc,
+    plain_weights,
+    result_dims,
+)
+from asmdnn.ops.quantized import Arguments, ProductRequest, packed_source
+from asmdnn.ops.typed import typed
+from asmdnn.ops.typed_calls import NONE, Multiplication, multiplied, numbers_of
 from asmdnn.primitives.attributes.attr import NO_ATTR
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reordering import reorder
@@ -25,40 +35,53 @@ def typed_convolution(
     kind: ConvFunction, inputs: tuple[Any, Any, Any], window: ConvWindow, out: Any, request: ProductRequest
 ) -> AnyArray:
     """The convolution of arrays of any types that a level multiplies.  Raises InvalidArguments, Unimplemented."""
-    x, given, b = inputs
-    window.plain(kind)
+    x, weights, bias = inputs
+    window = ConvWindow(*window.plain(kind))
     image = typed("x", x)
     if image.ndim != kind.axes + 2:
         raise InvalidArguments(f"x has {counted(image.ndim, 'dim')}, {kind.axes + 2} are needed")
-    memories = {"src": readable("x", image), "weights": weights_of(kind, given, window.groups)}
-    if b is not None:
-        memories["bias"] = readable("bias", allocated(np.ascontiguousarray, typed("bias", b)))
-    src, weights = memories["src"].desc, memories["weights"].desc
-    bias = memories["bias"].desc if b is not None else None
-    desc = description(kind, src, weights, bias, window)
-    of_groups = weights.ndims > src.ndims  # scales are of groups and their channels
-    channels = desc.dst.dims[1]
-    others = {"x": (src.dims[1], "input channels", 0b10), "out": (channels, "output channels", 0b10)}
-    arguments = Arguments(TENSORS, "weights", "output channels", channels, 0b11 if of_groups else 0b1, others=others)
-    arguments.check(request)
-    check_typed_output(out, request)
-    result: AnyArray = out
-    if out is None:
-        dtype, numpy = request.result(src.dtype, [image, *[given] * isinstance(given, np.ndarray)])
-        result = allocated(np.empty, desc.dst.dims, numpy)
-    elif out.shape != desc.dst.dims:
-        raise InvalidArguments(f"out has dims {out.shape}, the result has {desc.dst.dims}")
-    memories["dst"] = memory_at("out", typed("out", out) if out is not None else named(result, dtype))
-    execute(replace(desc, dst=memories["dst"].desc), memories, arguments, request)
-    return result
+    is_packed = isinstance(weights, Memory) and bool(weights.desc.inner_blocks)
+    given = {"src": ("x", image), "weights": ("weights", weights if is_packed else dense("weights", weights))}
+    if bias is not None:
+        given["bias"] = "bias", dense("bias", bias)
+
+    def describe(descs: Descs) -> Convolution:
+        return replace(convolution(descs), dst=descs["dst"])
+
+    def convolution(descs: Descs) -> Convolution:
+        format = descs["weights"]
+        if not is_packed:
+            format = plain_weights(kind, format.dims, window.groups, format.dtype)
+        return description(kind, descs["src"], format, descs.get("bias"), window)
+
+    what = Multiplication((kind.name, window), lambda descs: convolution(descs).dst.dims, describe)
+    numbers = NONE
+    if request.has_numbers:
+        desc = weights.desc if is_packed else plain_weights(kind, given["weights"][1].shape, window.groups)
+        numbers = numbers_of(arguments_of(kind, image.shape, desc, window), request)
+    return multiplied(what, given, numbers, out, request)
+
+
+def arguments_of(kind: ConvFunction, image: tuple[int, ...], weights: MemoryDesc, window: ConvWindow) -> Arguments:
+    """What has scales and zero points, and how many."""
+    of_groups = weights.ndims > len(image)  # scales are of groups and their channels
+    channels = result_dims(kind, image, weights.dims, window)[1]
+    others = {"x": (image[1], "input channels", 0b10), "out": (channels, "output channels", 0b10)}
+    return Arguments(TENSORS, "weights", "output channels", channels, 0b11 if of_groups else 0b1, others=others)
+
+
+def dense(name: str, value: Any) -> AnyArray:
+    """An array without gaps, in row-major order."""
+    array = typed(name, value)
+    return array if array.flags.c_contiguous else allocated(np.ascontiguousarray, array)
 
 
 def weights_of(kind: ConvFunction, given: Any, groups: int) -> Memory:
     """As a primitive describes them: packed ones as they are."""
     if isinstance(given, Memory) and given.desc.inner_blocks:
         return given
-    dense = memory_at("weights", allocated(np.ascontiguousarray, typed("weights", given)))
-    return Memory(plain_weights(kind, dense.desc.dims, groups, dense.desc.dtype), dense.array)
+    plain = memory_at("weights", dense("weights", given))
+    return Memory(plain_weights(kind, plain.desc.dims, groups, plain.desc.dtype), plain.array)
 
 
 def packed_typed(

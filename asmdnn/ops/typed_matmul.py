@@ -7,11 +7,13 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, counted
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.allocation import allocated
-from asmdnn.ops.arguments import AnyArray, check_product_out, product_dims, widened
-from asmdnn.ops.calls import memory_at, readable
+from asmdnn.ops.applied import Descs
+from asmdnn.ops.arguments import AnyArray, product_dims, widened
+from asmdnn.ops.calls import memory_at
 from asmdnn.ops.nibbles import QuantizedWeights
-from asmdnn.ops.quantized import Arguments, ProductRequest, check_typed_output, execute
-from asmdnn.ops.typed import named, typed
+from asmdnn.ops.quantized import Arguments, ProductRequest
+from asmdnn.ops.typed import typed
+from asmdnn.ops.typed_calls import NONE, Multiplication, multiplied, numbers_of
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.products.matmul import MatMul
@@ -19,6 +21,7 @@ from asmdnn.primitives.reorder.reordering import reorder
 from asmdnn.types import f32
 
 TENSORS = {"a": "src", "b": "weights", "out": "dst"}  # and what the primitive calls them
+NAMES = {primitive: own for own, primitive in TENSORS.items()}
 
 
 def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -> AnyArray:
@@ -27,38 +30,34 @@ def typed_matmul(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -
         from asmdnn.ops.nibble_products import quantized_matmul  # which few processes need
 
         return quantized_matmul(a, b, bias, out, request)
-    given = {"src": typed("a", a), "weights": b if isinstance(b, Memory) else typed("b", b)}
-    ndim = max(x.ndim if isinstance(x, np.ndarray) else x.desc.ndims for x in given.values())
-    memories = {name: memory_of(name, x, ndim) for name, x in given.items()}
+    x, y = typed("a", a), b if isinstance(b, Memory) else typed("b", b)
+    first, second = x.shape, y.desc.dims if isinstance(y, Memory) else y.shape
+    for name, dims in (("a", first), ("b", second)):
+        if len(dims) < 2:
+            raise InvalidArguments(f"{name} has {counted(len(dims), 'dim')}, it must have at least 2")
+    given: dict[str, tuple[str, Any]] = {"src": ("a", x), "weights": ("b", y)}
     if bias is not None:
-        memories["bias"] = memory_of("bias", typed("bias", bias), ndim)
-    dims = product_dims(memories["src"].desc.dims, memories["weights"].desc.dims)
-    *_, depth, columns = memories["weights"].desc.dims
-    last = 1 << ndim - 1
-    others = {"a": (depth, "columns of a", last), "out": (columns, "columns of out", last)}
-    arguments = Arguments(TENSORS, "b", "columns of b", columns, last, depth, others=others)
-    arguments.check(request)
-    check_typed_output(out, request)
-    result: AnyArray = out
-    if out is None:
-        kind, numpy = request.result(memories["src"].desc.dtype, (*given.values(),))
-        result = allocated(np.empty, dims, numpy)
-    else:
-        check_product_out(result.shape, dims)
-    memories["dst"] = memory_of("out", result if out is not None else named(result, kind), ndim)
-    execute(MatMul(**{name: memory.desc for name, memory in memories.items()}), memories, arguments, request)
-    return result
+        array = typed("bias", bias)
+        given["bias"] = "bias", array if array.ndim else array.reshape(1)
+    ndim, numbers = max(len(first), len(second)), NONE
+    if request.has_numbers:
+        dims = product_dims(first, second)
+        last, depth, columns = 1 << ndim - 1, first[-1], dims[-1]
+        others = {"a": (depth, "columns of a", last), "out": (columns, "columns of out", last)}
+        numbers = numbers_of(Arguments(TENSORS, "b", "columns of b", columns, last, depth, others=others), request)
+    return multiplied(PRODUCT, given, numbers, out, request)
 
 
-def memory_of(name: str, x: AnyArray | Memory, ndim: int) -> Memory:
-    """An array in so many dims, the new ones in front; copied where its strides are none that kernels take."""
-    if isinstance(x, Memory):
-        return Memory(widened("b", x.desc, ndim), x.array, padding_is_zero=True)
-    own = {primitive: own for own, primitive in TENSORS.items()}.get(name, name)
-    if x.ndim < 2 and name != "bias":
-        raise InvalidArguments(f"{own} has {counted(x.ndim, 'dim')}, it must have at least 2")
-    wide = x.reshape((1,) * (ndim - x.ndim) + x.shape)
-    return memory_at(own, wide) if own == "out" else readable(own, wide)
+def dims_of(descs: Descs) -> tuple[int, ...]:
+    return product_dims(descs["src"].dims, descs["weights"].dims)
+
+
+def describe(descs: Descs) -> MatMul:
+    """All tensors have as many dims as the product."""
+    return MatMul(**{name: widened(NAMES.get(name, name), desc, descs["dst"].ndims) for name, desc in descs.items()})
+
+
+PRODUCT = Multiplication(("typed matmul",), dims_of, describe)
 
 
 def packed_typed(b: AnyArray, engine: Engine | None) -> Memory:

@@ -51,7 +51,11 @@ class Dropout:
 
 def check_memories(desc: Dropout, memories: Mapping[str, Memory]) -> None:
     """Raise InvalidArguments unless the probability is one."""
-    probability = float(memories["probability"].array[0])
+    check_probability(float(memories["probability"].array[0]))
+
+
+def check_probability(probability: float) -> None:
+    """Raise InvalidArguments unless it is one."""
     if not 0 <= probability <= 1:
         raise InvalidArguments(f"probability is {probability:g}, it must be from 0 to 1")
 
