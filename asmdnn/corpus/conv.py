@@ -10,7 +10,7 @@ from asmdnn.generators.dot.conv_shape import TapGroup, blocks_of
 from asmdnn.generators.functions.postops import PostOp, ReluOp, SumOp
 from asmdnn.isa.dot import F32
 from asmdnn.isa.levels import AVX2, AVX512_CORE, AVX512_CORE_BF16
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.records import replace
 
 LANES: dict[str, int] = {level.name: level.vector_bytes // 4 for level in (AVX2, AVX512_CORE)}
@@ -35,7 +35,7 @@ GROUPS: tuple[tuple[TapGroup, ...], ...] = (
 
 def most_pixels(isa: str, vectors: int) -> int:
     """As many as leave a register for the weights row and one for a source element, and three for the end."""
-    return (VECTORS[isa].count - max(vectors + 1, 3)) // vectors
+    return (vector_class(isa).count - max(vectors + 1, 3)) // vectors
 
 
 def blocked(isa: str, pixels: int, vectors: int = 1, run: int = 2, **fields: Any) -> ConvTileSpec:

@@ -20,7 +20,7 @@ from asmdnn.generators.functions.postops import MAX_POST_OPS
 from asmdnn.generators.probes.bandwidth import BandwidthSpec, ClockSpec
 from asmdnn.generators.probes.peak import PeakSpec
 from asmdnn.isa.levels import AVX2_VNNI, AVX512_CORE_AMX, AVX512_CORE_BF16, AVX512_CORE_FP16, AVX512_CORE_VNNI
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 
 Families = dict[str, Callable[[], Iterable[KernelSpec]]]
 CHAIN_TENSORS = ("src_scales", "weights_scales", "bias", "dst_scales")  # that attributes bring beside the post-ops'
@@ -77,7 +77,7 @@ def executors() -> Iterator[ExecutorSpec]:
     PostOp takes several tensors; but from 17 arguments on no offset or size in an executor fits a byte, and all are
     encoded alike.
     """
-    vectors = max(max(v.most_pixels) for v in VECTORS.values())
+    vectors = max(max(v.most_pixels) for v in map(vector_class, CONV_LEVELS))
     of_tiles = len(conv_shape.ARGUMENTS) + len(conv_shape.vectors_of_dst(vectors))
     most = max(of_tiles, len(matmul_shape.ARGUMENTS)) + len(CHAIN_TENSORS) + MAX_POST_OPS
     return (ExecutorSpec(arguments=arguments) for arguments in range(1, most + 1))

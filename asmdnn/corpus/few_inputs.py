@@ -10,7 +10,7 @@ from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
 from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
 from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.records import replace
 
 
@@ -25,7 +25,7 @@ def inputs_of(isa: str, inputs: int, *segments: Segment, **more: Any) -> FewInpu
 def kernels(isa: str) -> Iterator[FewInputsSpec]:
     """Kernels as wide as registers allow, strides, dilations; planar and channels last."""
     for kernel in range(1, MOST_HELD + 1):
-        most = VECTORS[isa].count - max(OTHER_REGISTERS, kernel + 1)
+        most = vector_class(isa).count - max(OTHER_REGISTERS, kernel + 1)
         yield inputs_of(isa, 3, whole(most, kernel), kernel=kernel, bias=True)
     last = {"src_pixel_bytes": 12, "src_row_bytes": 600, "src_tap_bytes": 600, "input_bytes": (0, 4, 8)}
     yield inputs_of(isa, 3, whole(3, 3, 2), stride=2, bias=True, **last)

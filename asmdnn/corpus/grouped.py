@@ -8,7 +8,7 @@ from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.records import replace
 
 INSIDE = (Band(1, 0, 3),)
@@ -64,7 +64,7 @@ def channels_last(isa: str, vectors: int, channels: int) -> dict[str, Any]:
 def kernels(isa: str) -> Iterator[GroupedRowsSpec]:
     """Kernels as wide as registers allow, strides, dilations."""
     for kernel in (1, 2, 3, 5, 7, 9):
-        most = VECTORS[isa].count - max(OTHER_REGISTERS, kernel + 1)
+        most = vector_class(isa).count - max(OTHER_REGISTERS, kernel + 1)
         yield rows(isa, whole(most, kernel), kernel=kernel, bias=True)
     yield rows(isa, Segment(6, 4, 13), kernel=13, padding=4, bias=True)
     yield rows(isa, whole(3, 10), kernel=10, bands=(Band(1, 0, 1),), **channels_last(isa, 1, 3))

@@ -13,7 +13,7 @@ from asmdnn.generators.functions.softmax_lanes import SoftmaxLanesSpec
 from asmdnn.generators.functions.softmax_parts import AT_ONCE, ROWS, SoftmaxPartsSpec
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.levels import AVX512_CORE_BF16
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 
 GAP = 3  # elements between rows
 TYPES = (("bf16", "bf16"), ("f16", "f16"), ("u8", "f32"), ("f32", "bf16"))  # of src and dst
@@ -88,7 +88,7 @@ def counted(isa: str) -> Iterator[CountedSoftmaxSpec]:
 def counted_long(isa: str) -> Iterator[CountedLongSoftmaxSpec]:
     """No whole round and several, one vector after them and as many as a round has, whole ones and parts."""
     lanes = LANES[isa]
-    held, together = rows_held(isa, 1), VECTORS[isa].count // REGISTERS_OF_VECTOR
+    held, together = rows_held(isa, 1), vector_class(isa).count // REGISTERS_OF_VECTOR
     for elements in (held * lanes + 1, (held + together) * lanes, (held + 3) * lanes - 2):
         row_bytes = 4 * lanes * (-(-elements // lanes) + 1)
         for rows, before in ((1, chains(elements)[0][:1]), (3, ())):

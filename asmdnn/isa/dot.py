@@ -35,7 +35,7 @@ from asmdnn.isa.levels import (
     isa_of,
 )
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.types import FLOATS, HALF_FLOATS, DataType, IsaName, f32
 
 # Beside what is defined here:
@@ -145,7 +145,7 @@ def types_of_words(types: Types, isa: str) -> Types | None:
 
 def blocks_of(types: Types, isa: str) -> Blocks:
     """The most rows of a block for each number of its vectors."""
-    return dot_class(types, isa).blocks[VECTORS[isa].count]
+    return dot_class(types, isa).blocks[vector_class(isa).count]
 
 
 def dot_class(types: Types, isa: str) -> type[Dot]:

@@ -1,21 +1,21 @@
-"""The vector operations of an ISA level."""
+"""The vectors of an ISA level: their sizes, and their operations, which are imported where code is emitted."""
 
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from asmdnn.isa.assembler import Assembler
-from asmdnn.isa.avx2 import Avx2
-from asmdnn.isa.avx512 import Avx512
+from asmdnn.forking import importing
 from asmdnn.isa.levels import AVX2, AVX512_CORE, LEVELS, isa_of
-from asmdnn.isa.vector import Vector
 from asmdnn.types import IsaName
+
+if TYPE_CHECKING:  # what runs from the cache on disk needs no assembler
+    from asmdnn.isa.assembler import Assembler
+    from asmdnn.isa.vector import Vector
 
 F32_LEVELS = (AVX2, AVX512_CORE)  # those that add something to f32
 NARROWEST: Final[IsaName] = AVX2.name
 """The level of kernels that serve every CPU: those that no count or measurement has found better with zmm registers,
 and the first of f32_widths where one is to choose."""
-VECTORS: dict[str, type[Vector]] = {
-    level.name: Avx512 if level.vector_bytes == Avx512.bytes else Avx2 for level in LEVELS
-}
+BYTES: Final[dict[str, int]] = {level.name: level.vector_bytes for level in LEVELS}
 
 
 def f32_level(isa: str) -> IsaName:
@@ -26,12 +26,12 @@ def f32_level(isa: str) -> IsaName:
 
 def lanes_of(isa: str) -> int:
     """Lanes of 32 bits, f32 or s32, of a vector of an ISA level."""
-    return VECTORS[isa].bytes // 4
+    return BYTES[isa] // 4
 
 
 def vector_bytes(isa: str) -> int:
     """Bytes of a vector of an ISA level."""
-    return VECTORS[isa].bytes
+    return BYTES[isa]
 
 
 def f32_widths(isa: str) -> tuple[IsaName, ...]:
@@ -44,9 +44,19 @@ def f32_widths(isa: str) -> tuple[IsaName, ...]:
 def narrowed(isa: str, elements: int) -> str:
     """The level for rows of so many elements, computed in f32, that lie apart: of those that fill a ymm register the
     lower one, as a zmm register would be half empty, under a mask."""
-    return NARROWEST if elements == Avx2.bytes // 4 else isa
+    return NARROWEST if elements == AVX2.vector_bytes // 4 else isa
 
 
-def vector_of(isa: str, asm: Assembler) -> Vector:
+@cache
+def vector_class(isa: str) -> "type[Vector]":
+    """The vector operations of an ISA level."""
+    with importing():
+        from asmdnn.isa.avx2 import Avx2
+        from asmdnn.isa.avx512 import Avx512
+
+    return Avx512 if BYTES[isa] == Avx512.bytes else Avx2
+
+
+def vector_of(isa: str, asm: "Assembler") -> "Vector":
     """The vector operations of an ISA level, emitting into `asm`."""
-    return VECTORS[isa](asm)
+    return vector_class(isa)(asm)

@@ -16,7 +16,7 @@ import numpy as np
 from asmdnn.files import replace_file
 from asmdnn.generators.probes.bandwidth import ADDITIONS, BandwidthSpec, ClockSpec
 from asmdnn.isa.cpu import cache_sizes, cpu_name
-from asmdnn.isa.vectors import VECTORS, f32_level
+from asmdnn.isa.vectors import f32_level, vector_class
 from asmdnn.jit.native import ffi
 from asmdnn.jit.store import default_directory, enabled
 from asmdnn.planning.host import require_executable
@@ -113,7 +113,7 @@ def clock_ghz() -> float:
 def bandwidth_gbs(isa: str, buffer_bytes: int) -> float:
     """GB/s of reading a buffer over and over."""
     spec = BandwidthSpec(isa=isa)
-    block = spec.block_bytes(VECTORS[isa].bytes)
+    block = spec.block_bytes(vector_class(isa).bytes)
     blocks = max(1, buffer_bytes // block)
     data = aligned_bytes(blocks * block)
     data[:] = np.uint8(1)  # pages that were never written are all the same page

@@ -29,7 +29,7 @@ from asmdnn.isa.dot_base import F32_BF16, F32_F16, F32_S8, F32_U8
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
 from asmdnn.isa.dot_widened import PairsDot, S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import LEVELS
-from asmdnn.isa.vectors import VECTORS, f32_level, lanes_of, vector_of
+from asmdnn.isa.vectors import f32_level, lanes_of, vector_class, vector_of
 from asmdnn.types import DataType, bf16, f16, f32, s8, s32, u8
 
 # Types, and for each level that of the code which it runs; "" for none.
@@ -188,7 +188,7 @@ def test_words_are_never_saturated() -> None:
 def test_blocks_fit_the_registers(types: Types, level: object) -> None:
     """Sums, a row of weights, a group of src, and the mask of a tail where that is a register."""
     isa = str(level)
-    dot, count = dot_class(types, isa), VECTORS[isa].count
+    dot, count = dot_class(types, isa), vector_class(isa).count
     mask, held = count == 16, bool(dot.shift)
     for vectors, rows in blocks_of(types, isa).items():
         of_row = dot.row_registers * (1 if rows == 1 else vectors)

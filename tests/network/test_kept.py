@@ -11,6 +11,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.main import main
+from asmdnn.generators.dot.byte_sums import BLOCK_BYTES
 from asmdnn.jit.store import DiskStore
 from asmdnn.network.onnx import reader
 from asmdnn.network.open import OpenNetwork
@@ -20,6 +21,7 @@ from asmdnn.runtime.kernels import kernel_cache
 from tests.network import wire
 from tests.network.keeping import files, is_kept, own_directory
 from tests.network.nets import engine, random
+from tests.support.python import IMPORTED, python
 
 pytestmark = pytest.mark.isa("avx2")
 
@@ -63,6 +65,42 @@ def test_found_after_the_first_run(directory: Path) -> None:
     assert again.explain() == first.explain()  # planned for that: what batches do to bits is not kept
     assert all(difference.fits for difference in again.verify({"x": x}))
     assert [step.label for step in again.segments[0].steps] == ["Conv 'first' + Relu, Mul", "reorder y"]  # type: ignore[union-attr]
+
+
+SCRIPT = f"""
+import sys
+import numpy as np
+import asmdnn as dnn
+
+engine = dnn.Engine(isa="avx2", threads=1, l2_bytes=512 << 10, machine="zen3")
+net = dnn.load_onnx(sys.argv[1], engine=engine)
+np.save(sys.argv[3], net(np.load(sys.argv[2])))
+{IMPORTED}
+"""
+
+
+def test_another_process(directory: Path, tmp_path: Path) -> None:
+    """It imports nothing that plans or generates, though the sum of the model needs a kernel."""
+    weights = random(128, 256)
+    assert weights.nbytes > BLOCK_BYTES
+    nodes = [wire.node("MatMul", ["x", "w"], ["y"])]
+    (path := tmp_path / "m.onnx").write_bytes(wire.model(wire.graph(nodes, {"x": (3, 128)}, ["y"], {"w": weights})))
+    net, x = dnn.load_onnx(path, engine=engine()), random(3, 128)
+    y = net(x)
+    np.save(tmp_path / "x.npy", x)
+    arguments = path, tmp_path / "x.npy", tmp_path / "y.npy"
+    python(SCRIPT, *arguments, ASMDNN_CACHE_DIR=str(directory))  # this one makes that kernel
+    assert python(SCRIPT, *arguments, ASMDNN_CACHE_DIR=str(directory)) == "[]"
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), y)
+
+
+def test_a_large_model_is_read_rather_than_searched(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the files that it names; what is no model is refused as ever."""
+    load()(random(1, 3, 6, 7))
+    monkeypatch.setattr(kept, "SEARCHED_BYTES", 0)
+    assert is_kept(load())
+    with pytest.raises(dnn.InvalidArguments, match="is no intact ONNX model"):
+        load(model=b"location")
 
 
 @pytest.mark.parametrize("more", [{"shapes": (1, 4)}, {"shapes": "x"}, {"shapes": 5}, {"constants": ["s"]}], ids=str)

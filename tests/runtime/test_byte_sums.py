@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.dot.byte_sums import BLOCK_BYTES, COLUMNS, ROW_BYTES, ROW_WORDS, ByteSumsSpec
 from asmdnn.isa.levels import LEVELS
-from asmdnn.runtime.byte_sums import BLOCK_BYTES, COLUMNS, ROW_BYTES, ROW_WORDS, byte_sum, matrix, products, tile_spec
+from asmdnn.proof.contracts import kernel_of
+from asmdnn.proof.prove import prove
+from asmdnn.runtime.byte_sums import byte_sum, matrix, products
 
 DATA = np.random.default_rng(30).integers(0, 256, 2 * BLOCK_BYTES + 1000).astype(np.uint8)
 EVERY_LEVEL = [pytest.param(isa.name, marks=pytest.mark.isa(isa.name)) for isa in LEVELS]
@@ -66,7 +69,7 @@ def test_nearly_all_columns_see_a_byte() -> None:
 
 
 def test_a_call_reads_a_block() -> None:
-    of = tile_spec().footprint()
+    of = ByteSumsSpec().footprint()
     ends = [(r.argument, r.begin_bytes, r.end_bytes) for r in of.reads]
     assert max(end for argument, _, end in ends if argument == 0) == BLOCK_BYTES
     assert min(begin for _, begin, _ in ends) == 0
@@ -76,3 +79,7 @@ def test_a_call_reads_a_block() -> None:
 
 def test_products_of_no_block() -> None:
     assert products(DATA[:0]).shape == (0, COLUMNS)
+
+
+def test_the_kernel_is_proved() -> None:
+    assert prove(kernel_of(ByteSumsSpec())) == 0

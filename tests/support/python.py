@@ -19,6 +19,13 @@ sys.meta_path.insert(0, NoPeachPy())
 OF_OPENMP = ("OMP_", "GOMP_", "KMP_")
 
 
+# Of what plans and generates one module each: what runs from a pack, or from the cache on disk, imports none of them.
+NOT_TO_RUN = (
+    "peachpy", "asmdnn.network.planned", "asmdnn.isa.assembler", "asmdnn.isa.avx2", "asmdnn.generators.dot.matmul",
+)  # fmt: skip
+IMPORTED = f"print([name for name in {NOT_TO_RUN} if sys.modules.get(name)])"
+
+
 def python(
     script: str,
     *arguments: object,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from asmdnn.isa.dot import GROUP_BYTES, GroupPart, Types, dot_class
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.records import dataclass
 
 SRC, WEIGHTS, BIAS, DST, TAPS, PREFETCHED = range(6)
@@ -20,7 +20,7 @@ def vectors_of_dst(vectors: int) -> tuple[str, ...]:
 def blocks_of(types: Types, isa: str) -> Mapping[int, int]:
     """The most pixels for each number of vectors: accumulators, a weights row, and what a dot holds of the source and
     for itself must fit the registers."""
-    dot, v = dot_class(types, isa), VECTORS[isa]
+    dot, v = dot_class(types, isa), vector_class(isa)
     room = v.count - dot.spare_registers
     most = {n: min(p, room // n - dot.row_registers) for n, p in v.most_pixels.items()}
     return {n: p for n, p in most.items() if p > 0}

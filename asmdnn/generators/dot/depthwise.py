@@ -34,7 +34,7 @@ from asmdnn.generators.dot.rows_code import RowsCode
 from asmdnn.generators.stepping import repeated
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.rows_in_lanes import SPARE, RowsInLanes, rows_in_lanes
-from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_class
 from asmdnn.records import dataclass
 from asmdnn.types import s32
 
@@ -79,7 +79,7 @@ class DepthwiseRowsSpec(DotRows):
 
     def pixels_of(self, together: int, is_whole: bool) -> int:
         """That registers have room for in each of so many rows."""
-        v = VECTORS[self.isa]
+        v = vector_class(self.isa)
         taken = self.terms.own_registers + TAIL_REGISTERS[v.bytes] * (not is_whole)
         return (v.count - taken - together * self.kernel - SPARE - sources_of(v.count)) // together
 

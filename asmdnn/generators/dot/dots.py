@@ -26,7 +26,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dense import Run, dense_of
 from asmdnn.isa.dot import F32, Dot, Types, dot_class, dot_of
 from asmdnn.isa.vector import Lanes, Row
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_class, vector_of
 from asmdnn.records import dataclass
 
 STRIP = 4  # rows at a time: with two vectors of each, sums enough to hide the latency of a multiply
@@ -44,7 +44,7 @@ class DotStrip:
 
 def strip_of(types: Types, isa: str, columns: int) -> DotStrip | None:
     """The largest strip whose sums registers hold, of as many lanes as a vector at most; None if there is none."""
-    dot, vector = dot_class(types, isa), VECTORS[isa]
+    dot, vector = dot_class(types, isa), vector_class(isa)
     others = dot.row_registers + dot.product_registers + dot.spare_registers + SPARE
     for rows, chunk in ((STRIP, CHUNK), (STRIP, 1), (2, 1)):
         needed = columns * chunk * (rows + dot.copy_registers) + rows * bool(dot.shift) + others

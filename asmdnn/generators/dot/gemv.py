@@ -30,7 +30,7 @@ from asmdnn.generators.dot.operands import (
 )
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
-from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.isa.vectors import vector_class, vector_of
 from asmdnn.isa.weight_rows import weight_rows
 from asmdnn.records import dataclass
 
@@ -61,7 +61,7 @@ class GemvSpec:
         """Groups of k in a pass: as many as registers hold of src."""
         if self.types.group == 1:
             return GROUPS
-        free = VECTORS[self.isa].count - OTHERS
+        free = vector_class(self.isa).count - OTHERS
         return min(STREAMS // self.types.group, free // dot_class(self.types, self.isa).copy_registers)
 
     @property

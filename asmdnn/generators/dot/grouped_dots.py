@@ -28,7 +28,7 @@ from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.dot import GROUP_BYTES
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.pieces import HALF_BYTES, load_bytes, low_part
-from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_class
 from asmdnn.records import dataclass
 
 
@@ -65,7 +65,7 @@ class GroupedDotsSpec(DotRows):
 
     def order(self, part: int) -> bytes:
         """For every lane, which 4 bytes of a vector of src it takes."""
-        lanes = range(VECTORS[self.isa].bytes // GROUP_BYTES)
+        lanes = range(vector_class(self.isa).bytes // GROUP_BYTES)
         return pack(f"<{len(lanes)}I", *(lane // self.group * self.parts + part for lane in lanes))
 
     def is_operand(self, loads_whole: bool) -> bool:

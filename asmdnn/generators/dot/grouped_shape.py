@@ -13,7 +13,7 @@ from asmdnn.generators.functions.postops import OLD_DST, Operand, PostOp
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.dot import F32, Types
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_class
 from asmdnn.records import altered, dataclass, replace
 from asmdnn.types import DataType, f32
 
@@ -148,7 +148,7 @@ class GroupedRows(RowNumbers, WithEpilogue):
         and registers have room for one segment less, more: a row of 14 in one segment, not in 7 and 7, runs 1.13 to
         1.26 times as fast on Zen 5, with 16 inputs a group and AVX-512.
         """
-        v = VECTORS[self.isa]
+        v = vector_class(self.isa)
         tail = TAIL_REGISTERS[v.bytes] * (channels < lanes_of(self.isa))
         room = v.count - max(OTHER_REGISTERS, tail + self.held + 1) - self.own_registers
         pixels = min(room, max(LEAST_PIXELS, MOST_MULTIPLIES // max(1, self.kernel * self.parts)))

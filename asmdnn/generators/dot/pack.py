@@ -27,7 +27,7 @@ from asmdnn.isa.dense import QUARTER_BYTES
 from asmdnn.isa.dot import F32, Types, dot_class, dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_class, vector_of
 from asmdnn.isa.weight_rows import JoinedRows
 from asmdnn.records import dataclass
 from asmdnn.types import s32
@@ -38,7 +38,7 @@ JOINING = 8  # registers that rows of bytes take while they are joined, and the 
 
 def most_summed(isa: str, types: Types) -> int:
     """Of how many columns registers hold sums, which the dot product needs as it shifts src; 0 where it does not."""
-    return (VECTORS[isa].count - JOINING) * lanes_of(isa) if dot_class(types, isa).shift else 0
+    return (vector_class(isa).count - JOINING) * lanes_of(isa) if dot_class(types, isa).shift else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from asmdnn.isa.assembler import Register, mem
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.registers import Shaped
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 
 PANEL_VECTORS: Final = 4
 QUAD_BYTES: Final = 4
@@ -71,7 +71,7 @@ class PanelProduct:
     @property
     def panel_bytes(self) -> int:
         """Of a panel's row, of scales as of weights."""
-        return PANEL_VECTORS * VECTORS[self.isa].bytes
+        return PANEL_VECTORS * vector_class(self.isa).bytes
 
 
 class PanelProductCode(Computation):

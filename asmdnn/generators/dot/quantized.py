@@ -29,7 +29,7 @@ from asmdnn.generators.functions.rows import rows_touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.nibbles import NIBBLE_BITS, nibble_dot
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.isa.vectors import vector_class, vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
@@ -67,7 +67,7 @@ class QuantizedProductSpec(PanelProduct):
         return (*fixed, *names_of_operands(self.after))
 
     def footprint(self) -> Footprint:
-        numbers = self.vectors * VECTORS[self.isa].bytes // F32_BYTES
+        numbers = self.vectors * vector_class(self.isa).bytes // F32_BYTES
         reads: list[Range] = [*rows_touched(SRC, 1, 0, self.rows * self.depth, 1)]
         for argument in (SRC_SCALES, SRC_SUMS):
             reads += rows_touched(argument, 1, 0, self.rows * self.groups)
@@ -83,7 +83,7 @@ class QuantizedProductSpec(PanelProduct):
 
 def vectors_of(isa: str, rows: int, bits: int = NIBBLE_BITS) -> int:
     """How many vectors of a panel registers hold the sums of for so many rows; 0 if none."""
-    room = (VECTORS[isa].count - OTHER_REGISTERS - 8 // bits * rows) // (2 * rows)
+    room = (vector_class(isa).count - OTHER_REGISTERS - 8 // bits * rows) // (2 * rows)
     return next((n for n in (PANEL_VECTORS, 2, 1) if n <= room), 0)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from asmdnn.generators.contract import Range, joined
 from asmdnn.generators.functions.numbers import WORD_BYTES, numbers_of, without_numbers
 from asmdnn.generators.functions.postops import PostOp
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.types import DataType, f32
 
 
@@ -33,7 +33,7 @@ class RowNumbers:
     @property
     def number_places(self) -> range:
         """Where each begins, in bytes."""
-        size = VECTORS[self.isa].splat_bytes
+        size = vector_class(self.isa).splat_bytes
         return range(0, size * len(self.numbers), size)
 
     @property

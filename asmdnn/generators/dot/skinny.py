@@ -31,7 +31,7 @@ from asmdnn.generators.dot.operands import (
 )
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Dot, Types, dot_class, dot_of
-from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.isa.vectors import vector_class, vector_of
 from asmdnn.isa.weight_rows import weight_rows
 from asmdnn.records import dataclass
 
@@ -105,7 +105,7 @@ class SkinnySpec:
 def vectors_at_once(types: Types, isa: str, rows: int) -> int:
     """The vectors of columns in a chunk: their sums fit the registers; with groups of several elements, as many as the
     interleaved rows become."""
-    count, dot = VECTORS[isa].count, dot_class(types, isa)
+    count, dot = vector_class(isa).count, dot_class(types, isa)
     if types.group == 1:
         return min(MOST_VECTORS, (count - SPARE - dot.product_registers) // (rows + dot.row_registers))
     vectors = min(MOST_VECTORS, (count - OTHERS - dot.copy_registers) // rows)

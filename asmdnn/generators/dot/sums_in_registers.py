@@ -1,7 +1,7 @@
 """How many sums of a gradient of weights registers hold, beside what is multiplied; see grouped_weights.py."""
 
 from asmdnn.generators.dot.row_factors import factor_registers
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.types import DataType, f32
 
 SPARE = 1  # registers beside the sums and diff_dst: a source vector
@@ -15,7 +15,7 @@ def most_positions(isa: str, dtype: DataType = f32, group: int = 1) -> int:
 def vectors_left(isa: str, dtype: DataType, group: int = 1) -> int:
     """For sums and diff_dst."""
     of_group = group > 1 and not spreads_memory(dtype)
-    return VECTORS[isa].count - SPARE - of_group - factor_registers(dtype, isa)
+    return vector_class(isa).count - SPARE - of_group - factor_registers(dtype, isa)
 
 
 def spreads_memory(dtype: DataType) -> bool:

@@ -31,7 +31,7 @@ from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.few_bits import Coding, unpacking_of
 from asmdnn.isa.nibbles import NIBBLE_BITS
 from asmdnn.isa.vector import Vector
-from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.isa.vectors import vector_class, vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
@@ -88,7 +88,7 @@ class UnpackedProductSpec(PanelProduct):
         return self.offsets or self.zero_point != 0
 
     def footprint(self) -> Footprint:
-        numbers = self.vectors * VECTORS[self.isa].bytes // F32_BYTES
+        numbers = self.vectors * vector_class(self.isa).bytes // F32_BYTES
         reads: list[Range] = [*rows_touched(SRC, self.rows, self.src_row_bytes, self.depth)]
         reads += rows_touched(WEIGHTS, self.depth // self.block, self.panel_bytes, numbers)
         for argument in range(SCALES, self.dst):
@@ -103,7 +103,7 @@ class UnpackedProductSpec(PanelProduct):
 
 def unpacked_vectors(isa: str, rows: int, as_many: bool = False) -> int:
     """How many vectors of a panel registers hold the sums of for so many rows; 0 if none."""
-    room = VECTORS[isa].count - OTHER_REGISTERS
+    room = vector_class(isa).count - OTHER_REGISTERS
     by_groups = rows <= ROWS_BY_GROUPS and not as_many
     room, each = (room - rows, 2 * rows) if by_groups else (room, rows + 2)
     return next((n for n in (PANEL_VECTORS, 2, 1) if n * each <= room), 0)

@@ -12,7 +12,7 @@ from struct import pack, unpack
 from asmdnn.generators.functions.chain import compose, operands_of
 from asmdnn.generators.functions.postops import ExpressionOp, PostOp
 from asmdnn.generators.functions.program import Program, Step
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.types import f32
 
 MOST_NUMBERS = 8
@@ -54,7 +54,7 @@ def places_of(program: Program) -> list[int]:
 
 def words_of_numbers(numbers: Sequence[int], isa: str) -> tuple[int, ...]:
     """The numbers as instructions read them from memory, one after another, in words."""
-    copies = VECTORS[isa].splat_bytes // f32.size_bytes
+    copies = vector_class(isa).splat_bytes // f32.size_bytes
     data = b"".join(pack("<I", bits) * copies for bits in numbers)
     data += bytes(-len(data) % WORD_BYTES)
     return unpack(f"<{len(data) // WORD_BYTES}q", data)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_class
 
 FURTHER = 2  # registers for what is brought from several vectors
 
@@ -66,7 +66,7 @@ def fits_registers(isa: str, columns: Sequence[Column], rows: int, spares: int) 
     """Whether vectors hold the lanes of every tap, so many rows of src, two results, two masks, further vectors of src,
     and what results need before they are stored."""
     further = FURTHER if has_further(columns, lanes_of(isa)) else 0
-    return len(columns[0]) + rows + 4 + further + spares <= VECTORS[isa].count
+    return len(columns[0]) + rows + 4 + further + spares <= vector_class(isa).count
 
 
 def has_further(columns: Iterable[Column], lanes: int) -> bool:

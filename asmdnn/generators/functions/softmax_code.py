@@ -21,7 +21,7 @@ from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.elements import storing_element
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import VECTORS, lanes_of
+from asmdnn.isa.vectors import lanes_of, vector_class
 from asmdnn.types import F32_BYTES
 
 INFINITY = float("inf")
@@ -32,7 +32,7 @@ REGISTERS_OF_VECTOR = 4  # which a walk takes some of at a time: its own, and wh
 
 def rows_held(isa: str, elements: int) -> int:
     """How many rows of so many elements registers hold, beside what exponentials need."""
-    return VECTORS[isa].count // 2 // -(-elements // lanes_of(isa))
+    return vector_class(isa).count // 2 // -(-elements // lanes_of(isa))
 
 
 class HeldRows(Rows):

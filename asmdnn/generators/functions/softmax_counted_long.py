@@ -22,7 +22,7 @@ from asmdnn.generators.functions.softmax_shape import SoftmaxShape
 from asmdnn.isa.assembler import Assembler, Pointer, Register
 from asmdnn.isa.counted import SomeLanes
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_class, vector_of
 from asmdnn.records import dataclass, replace
 from asmdnn.types import F32_BYTES
 
@@ -44,7 +44,7 @@ class CountedLongSoftmaxSpec(SoftmaxShape):
     @property
     def together(self) -> int:
         """Vectors of a round."""
-        return VECTORS[self.isa].count // REGISTERS_OF_VECTOR
+        return vector_class(self.isa).count // REGISTERS_OF_VECTOR
 
     @property
     def vectors(self) -> int:

@@ -20,7 +20,7 @@ from asmdnn.generators.stores import emit_stored
 from asmdnn.generators.stretches import merged
 from asmdnn.isa.assembler import Assembler, mem
 from asmdnn.isa.permute import Lanes, permutes_of, steps_of
-from asmdnn.isa.vectors import VECTORS, vector_bytes, vector_of
+from asmdnn.isa.vectors import vector_bytes, vector_class, vector_of
 from asmdnn.records import dataclass
 
 SRC, DST = range(2)
@@ -72,7 +72,7 @@ class PermuteSpec:
     def operations(self) -> int:
         """Vector instructions for a pixel: moves, loads of orders that no register holds, stores."""
         orders = Counter((lanes, i == 0) for unit in self.units for i, (_, lanes) in enumerate(unit.sources))
-        loaded = sum(list(orders.values())[VECTORS[self.isa].count - TEMPORARIES :])
+        loaded = sum(list(orders.values())[vector_class(self.isa).count - TEMPORARIES :])
         return loaded + sum(steps_of(self.vector_bytes, len(unit.sources)) + 1 for unit in self.units)
 
     @property

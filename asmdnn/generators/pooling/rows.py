@@ -35,7 +35,7 @@ from asmdnn.generators.stretches import touched
 from asmdnn.isa.assembler import Assembler, Register, mem
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vector import Lanes, Vector
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_class, vector_of
 from asmdnn.records import dataclass
 from asmdnn.types import F32_BYTES
 
@@ -46,7 +46,7 @@ BUFFER_BYTES = 16384  # of a batch, which stays in L1 beside the rows that it co
 
 def most_stride(isa: str) -> int:
     """Of windows: a register for each step is half of them."""
-    return VECTORS[isa].count // 2
+    return vector_class(isa).count // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

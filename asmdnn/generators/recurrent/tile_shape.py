@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from asmdnn.isa.dot import F32, Types, dot_class
-from asmdnn.isa.vectors import VECTORS
+from asmdnn.isa.vectors import vector_class
 from asmdnn.records import dataclass
 from asmdnn.types import DataType, f32
 
@@ -16,7 +16,7 @@ def blocks_of(isa: str, types: Types = F32) -> Mapping[int, int]:
     """The most rows for each number of vectors of a row, which are gates times vectors of units: accumulators, and
     beside them a row of weights and an element of src, or an element of each row and a vector of weights; where a dot
     takes several registers of these, or one all the time, a row of weights and all of them."""
-    count, dot = VECTORS[isa].count, dot_class(types, isa)
+    count, dot = vector_class(isa).count, dot_class(types, isa)
     if dot.row_registers == 1 and not dot.shift:
         return BLOCKS[count]
     taken = dot.spare_registers + (1 if dot.shift else 0)

@@ -23,7 +23,7 @@ from asmdnn.generators.contract import Footprint, Range
 from asmdnn.generators.trees.codes import WORD_BYTES
 from asmdnn.isa.assembler import Assembler, Pointer, Register, low32, mem
 from asmdnn.isa.vector import Lanes
-from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.isa.vectors import vector_class, vector_of
 from asmdnn.records import dataclass
 
 ARGUMENTS = ("codes", "nodes", "order", "values", "base", "dst")
@@ -41,7 +41,7 @@ OTHERS = 2  # registers beside the sums
 
 def most_blocks(isa: str, along: str) -> int:
     """Of 8 columns each, which registers hold the sums of."""
-    return (VECTORS[isa].count - OTHERS) // rows_of(along)
+    return (vector_class(isa).count - OTHERS) // rows_of(along)
 
 
 def rows_of(along: str) -> int:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 SOURCES = ("definitions", "generators", "isa", "jit", "memory", "network", "planning", "primitives", "runtime")
 ELSEWHERE = b"location"  # a model that names files beside it has this word
+SEARCHED_BYTES = 16 << 20  # in larger ones tensors are passed over in less time than they are searched
 
 
 @cache
@@ -105,7 +106,7 @@ def key_with(key: str | None, seed: Any, state: Any, bounds: Any = None) -> str 
 def sums_beside(data: bytes, folder: Path | None) -> list[tuple[str, bytes]]:
     """Of the files beside a model that have its tensors.  Raises OSError for those that cannot be read, or are too
     large; TypeError where there is no folder."""
-    if ELSEWHERE not in data:
+    if len(data) <= SEARCHED_BYTES and ELSEWHERE not in data:
         return []
     with importing():
         from asmdnn.network.onnx.external import external_files  # most models name none

@@ -10,7 +10,7 @@ from asmdnn.generators.pooling.pixels import PoolPixelsSpec
 from asmdnn.generators.pooling.planes import PoolPlanesSpec
 from asmdnn.generators.pooling.window import PixelLoop
 from asmdnn.isa.lines import lines_that_stay
-from asmdnn.isa.vectors import NARROWEST, VECTORS, lanes_of, vector_bytes
+from asmdnn.isa.vectors import NARROWEST, lanes_of, vector_bytes, vector_class
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.pooling.calls import PoolCall
@@ -99,7 +99,7 @@ def block_of(piece: WindowNest, elements: int, isa: str, tuning: Tuning) -> tupl
         return max(1, min(row.times, pooling.most_vectors // most // 2)), most
 
     def block(few: int) -> tuple[int, int]:
-        room = VECTORS[isa].count - OTHER_REGISTERS - few
+        room = vector_class(isa).count - OTHER_REGISTERS - few
         return max(1, min(row.times, room // few, pooling.most_pixels)), few
 
     pixels, few = block(min(vectors, pooling.few_vectors))

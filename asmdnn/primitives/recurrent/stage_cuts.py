@@ -4,7 +4,7 @@ from asmdnn.generators.recurrent.amx_step import MOST_ROWS, AmxStepSpec
 from asmdnn.generators.recurrent.cells import form_of
 from asmdnn.generators.recurrent.tile import RecurrentTileSpec
 from asmdnn.generators.recurrent.tile_shape import blocks_of
-from asmdnn.isa.vectors import VECTORS, lanes_of, vector_bytes
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_class
 from asmdnn.planning.cost import step_cycles
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.tuning import Tuning
@@ -110,7 +110,7 @@ def tile(stage: Stage, rows: int, units: int, lines: int, sums: int) -> Recurren
         operands=stage.operands if rows > 1 else tuple(replace(x, row_bytes=0) for x in stage.operands),
         prefetch_lines=lines,
         sums=sums if rows == 1 and depth > 1 else 1,
-        together=VECTORS[isa].count // (KEEPING_REGISTERS if cell.keeps else CELL_REGISTERS),
+        together=vector_class(isa).count // (KEEPING_REGISTERS if cell.keeps else CELL_REGISTERS),
         types=stage.types,
         missing=depth * stage.types.group - stage.weights.depth,
     )

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from asmdnn.isa.vectors import VECTORS, f32_level
+from asmdnn.isa.vectors import f32_level, vector_class
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -74,7 +74,7 @@ def taps_of(desc: ResamplingBackward, attr: Attr) -> tuple[ResampleTaps, ...]:
 def at_once(taps: Sequence[ResampleTaps], isa: str, reserved: int) -> bool:
     """Whether registers hold a weight for each of the outer taps, and sums for each of the inner ones."""
     *outer, inner = [each.each for each in taps] or [1]
-    return prod(outer) * inner <= MOST_TAPS and prod(outer) + inner + reserved <= VECTORS[isa].count
+    return prod(outer) * inner <= MOST_TAPS and prod(outer) + inner + reserved <= vector_class(isa).count
 
 
 def whole(desc: ResamplingBackward, taps: tuple[ResampleTaps, ...]) -> AdjointResampling:
