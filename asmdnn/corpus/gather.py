@@ -1,9 +1,14 @@
-"""The specs of gathers: rows of every kind of size, some together, the rest, rows apart, indices of 4 and 8 bytes."""
+"""The specs of gathers: rows of every kind of size, some together, the rest, rows apart, indices of 4 and 8 bytes; in
+registers tables of all sizes, indices that stay and that pass, rows that are taken as one."""
 
 from collections.abc import Iterator
+from functools import partial
 
+from asmdnn.corpus.conv import LANES
 from asmdnn.generators.move.gather import GatherSpec
+from asmdnn.generators.move.gather_lanes import GatherLanesSpec
 from asmdnn.generators.move.rows import UNROLLED_BYTES
+from asmdnn.isa.vectors import lanes_of
 
 GATHER_ISA = "avx2"  # serves every level
 
@@ -23,4 +28,25 @@ def gather_specs() -> Iterator[GatherSpec]:
         )
 
 
-FAMILIES = {f"gather-{GATHER_ISA}": gather_specs}
+def lanes_specs(isa: str) -> Iterator[GatherLanesSpec]:
+    lanes = lanes_of(isa)
+    sizes = [(1, 1), (3, 3), (lanes // 4, lanes // 4), (2, lanes // 2), (lanes, lanes - 1), (lanes + 1, 2 * lanes)]
+    sizes += [(3 * lanes - 1, lanes + 3), (4 * lanes, 3), (4 * lanes, 20 * lanes + 5)]
+    for number, (limit, count) in enumerate(sizes):
+        for rows in (1, 2, 37):
+            for gap in (0, 4):
+                yield GatherLanesSpec(
+                    isa=isa,
+                    rows=rows,
+                    limit=limit,
+                    count=count,
+                    src_step=4 * limit + gap,
+                    dst_step=4 * count + 2 * gap,
+                    index_step=8 if (number + rows) % 2 else 4,
+                )
+
+
+FAMILIES = {
+    f"gather-{GATHER_ISA}": gather_specs,
+    **{f"gather-lanes-{isa}": partial(lanes_specs, isa) for isa in LANES},
+}

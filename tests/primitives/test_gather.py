@@ -35,9 +35,9 @@ def data_of(desc: dnn.Gather) -> dict[str, Any]:
     return {"src": src, "indices": random.integers(-desc.limit, desc.limit, desc.indices.dims, np.int32)}
 
 
-def run(desc: dnn.Gather, arrays: dict[str, Any], threads: int = 1) -> Any:
-    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2", threads=threads))
-    assert pd.implementation.removeprefix("reorder+") == "gather:avx2"
+def run(desc: dnn.Gather, arrays: dict[str, Any], threads: int = 1, way: str = "gather", isa: Any = "avx2") -> Any:
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=threads))
+    assert pd.implementation.partition(":")[0] == way
     memories = {name: dnn.Memory.from_numpy(array, pd.plan.tensors[name]) for name, array in arrays.items()}
     memories["dst"] = dnn.Memory(pd.plan.tensors["dst"])
     dnn.Primitive(pd).execute(**memories)
@@ -50,14 +50,78 @@ CASES = [
 ]  # fmt: skip
 
 
+LOOKED_UP = [((5, 30, 19), (3, 2), 2), ((1, 1), (4,), 0), ((4, 0), (2,), 0)]
+
+
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_axes(case: Any) -> None:
-    desc = describe(*case)
+    desc, way = describe(*case), "lanes" if case in LOOKED_UP else "gather"
     arrays = data_of(desc)
     wanted = np.take(arrays["src"], arrays["indices"], desc.axis)
-    assert np.array_equal(run(desc, arrays), wanted)
-    assert np.array_equal(run(desc, arrays, threads=2), wanted)
+    assert np.array_equal(run(desc, arrays, way=way), wanted)
+    assert np.array_equal(run(desc, arrays, threads=2, way=way), wanted)
+
+
+SHORT = [  # rows, elements that an index chooses from, indices
+    (1, 1, 3), (1, 8, 5000), (1, 32, 10_001), (1000, 4, 4), (777, 3, 3), (1, 7, 9), (5000, 2, 1), (41, 17, 40),
+    (300, 31, 64), (7, 32, 4096), (3, 9, 4100), (2500, 16, 12),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("isa", ISA_LEVELS)
+@pytest.mark.parametrize("dtype", [dnn.f32, dnn.s32], ids=str)
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("sizes", SHORT, ids=str)
+def test_short_rows_are_looked_up(isa: Any, dtype: dnn.DataType, wide: bool, sizes: tuple[int, ...]) -> None:
+    """Also by the low halves of s64, and with rows apart."""
+    rows, limit, count = sizes
+    step = 2 if wide else 1
+    src = dnn.MemoryDesc((rows, limit), dtype, strides=(limit + 3 * wide, 1))
+    dst = dnn.MemoryDesc((rows, count), dtype, strides=(count + wide, 1))
+    desc = dnn.Gather(src, dnn.MemoryDesc((count,), dnn.s32, strides=(step,)), dst, 1)
+    arrays = data_of(desc)
+    dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=2)).plan.check()
+    wanted = np.take(arrays["src"], arrays["indices"], 1)
+    for threads in (1, 3):
+        assert np.array_equal(run(desc, arrays, threads, "lanes", isa), wanted)
+
+
+@pytest.mark.parametrize("isa", ISA_LEVELS)
+@pytest.mark.parametrize("wide", [False, True])
+def test_look_ups_stay_inside(isa: Any, wide: bool) -> None:
+    """Of all tensors; indices of any bits name elements of their row."""
+
+    def run_unchecked() -> None:
+        for rows, limit, count in ((1, 5, 37), (40, 5, 5), (9, 21, 20)):
+            src, dst = (dnn.MemoryDesc((rows, n), dnn.f32, "ab") for n in (limit, count))
+            desc = dnn.Gather(src, dnn.MemoryDesc((count,), dnn.s32, strides=(1 + wide,)), dst, 1)
+            plan = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=1)).plan
+            assert plan.implementation.startswith("lanes")
+            for at_end in (True, False):
+                memories = {name: guarded_memory(tensor, at_end)[0] for name, tensor in plan.tensors.items()}
+                write(memories["src"], data_of(desc)["src"])
+                write(memories["indices"], np.random.default_rng(1).integers(-(2**31), 2**31, count).astype(np.int32))
+                call = program_of(plan, 1)[0].prepare()
+                call.bind([memories[name].address for name in plan.tensors], memories)
+                call()
+                found, given = (memories[name].numpy() for name in ("dst", "src"))
+                assert all(np.isin(a, b).all() for a, b in zip(found, given, strict=True))
+
+    assert not in_child(run_unchecked)
+
+
+@pytest.mark.isa("avx2")
+def test_what_registers_do_not_hold_has_a_reason() -> None:
+    for desc, reason in (
+        (describe((4, 40), (5,), 1), "an index chooses from 40 elements, registers hold 1 to 32"),
+        (describe((4, 8), (5,), 1, dtype=dnn.bf16), "elements of bf16 have 2 bytes, lanes have 4"),
+        (describe((4, 8), (5,), 0), "indices, or what they write, are not side by side"),
+        (describe((4, 32), (1,), 1), "a row of 32 elements in registers does not pay for 1 result"),
+    ):
+        answers = dnn.implementations(desc, engine=dnn.Engine(isa="avx2", threads=1))
+        assert isinstance(answers[0], dnn.Refusal)
+        assert (answers[0].implementation, answers[0].reason) == ("lanes:avx2", reason)
 
 
 @pytest.mark.parametrize("isa", ISA_LEVELS)
@@ -76,7 +140,9 @@ def test_any_shape(data: st.DataObject) -> None:
     desc = describe(dims, indices, axis, dtype=data.draw(st.sampled_from([dnn.f32, dnn.u8])))
     arrays = data_of(desc)
     dnn.primitive_desc(desc).plan.check()
-    assert np.array_equal(run(desc, arrays), np.take(arrays["src"], arrays["indices"], axis))
+    (way, *_) = dnn.primitive_desc(desc, engine=dnn.Engine(isa="avx2")).implementation.split(":")
+    assert way in ("gather", "lanes")
+    assert np.array_equal(run(desc, arrays, way=way), np.take(arrays["src"], arrays["indices"], axis))
 
 
 @pytest.mark.isa("avx2")
