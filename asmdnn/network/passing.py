@@ -1,5 +1,6 @@
 """In which types arrays go to and from kernels: what a caller passes and gets, as it lies or as f32."""
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ def is_half(dtype: np.dtype[Any]) -> bool:
     return dtype.name in HALVES
 
 
+@lru_cache(64)  # numpy makes the name of a type anew each time it is asked
 def is_read(dtype: np.dtype[Any]) -> bool:
     """Whether kernels read a caller's array itself, if it is dense."""
     return dtype == F32 or passed_type(dtype) is not f32 or is_index_type(dtype)

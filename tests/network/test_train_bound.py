@@ -114,6 +114,49 @@ def test_numbers_that_f32_does_not_hold() -> None:
     assert step.steps == 1
 
 
+class Counted(optim.Optimizer):
+    """Whose numbers depend on the step as `made` says."""
+
+    def __init__(self, made: Callable[[int], tuple[Any, ...]]) -> None:
+        self.lr, self.groups, self.made = 0.1, {}, made
+
+    def numbers(self, step: int) -> tuple[Any, ...]:
+        return self.made(step)
+
+    def settings(self, names: Any) -> dict[str, Any]:
+        return dict.fromkeys(names, self)
+
+    def moved(self, p: Any) -> Any:
+        return p.value - p.numbers[0] * p.gradient
+
+
+WRONG_NUMBERS: dict[str, tuple[Any, ...]] = {
+    "NaN": (float("nan"),), "infinite": (-float("inf"),), "too large for f32": (1e39,), "too large": (10**400,),
+    "text": ("much",), "nothing": (None,), "complex": (1j,), "fewer": (), "more": (0.1, 0.2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_NUMBERS)
+def test_numbers_of_an_optimizer_that_are_none(name: str) -> None:
+    """Kernels read as many as the first step had, wherever they come from, so others must not get there."""
+    step, given = with_scores(Counted(lambda k: (0.1,) if k < 2 else WRONG_NUMBERS[name])), inputs_of(arrays())
+    step.run(given)
+    before = step.state_dict()
+    with pytest.raises(dnn.InvalidArguments, match=r"the optimizer.* step 2") as error:
+        step.run(given)
+    assert len(str(error.value).splitlines()) == 1 and step.steps == 1
+    assert all(np.array_equal(array, before[key]) for key, array in step.state_dict().items())
+
+
+def test_numbers_of_the_next_step_are_those_of_the_call() -> None:
+    """What looks at the next step has numbers of its own, which steps do not write over."""
+    step, given = with_scores(optim.SGD(lambda k: 1 / k)), inputs_of(arrays())
+    found = step._next(step._nets.main, given)
+    rates = [float(found["numbers of the step"][0])]
+    step.run(given)
+    assert rates == [float(found["numbers of the step"][0])] == [1.0]
+
+
 BAD: dict[str, tuple[Callable[[dict[str, Any]], dict[str, Any]], str]] = {
     "missing": (lambda a: {name: a[name] for name in "xt"}, "arrays must be x, t, scores"),
     "unknown": (lambda a: {**a, "y": a["x"]}, "arrays must be x, t, scores"),

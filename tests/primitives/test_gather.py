@@ -245,3 +245,21 @@ def test_indices_that_a_kernel_made(bad: float, shown: str) -> None:
     """They are f32 there, and may be no numbers."""
     with pytest.raises(dnn.InvalidArguments, match=rf"indices\[1\] is {shown}, axis 0 of src has 4: use -4 to 3"):
         check_indices("indices", np.array([0, bad], np.float32), 4, 0)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "f4", "u1", ">i4"])
+@pytest.mark.parametrize("least", [0, -10])
+def test_limits_of_all_types(dtype: str, least: int) -> None:
+    """What has no numbers below 0 is looked at once where the type allows it: what is beside the limits is found."""
+    indices = np.arange(24).reshape(4, 6).astype(dtype)[::2, ::-2] % 10
+    check_indices("at", indices, 10, 0, least)
+    check_indices("at", indices[:0], 10, 0, least)
+    check_indices("at", indices[0, 0], 10, 0, least)  # type: ignore[arg-type]
+    for wrong in (10, 100, least - 1, -128 if dtype.endswith("i1") else -30000):
+        if wrong < 0 and dtype == "u1":
+            continue
+        changed = indices.copy()
+        changed[1, 2] = wrong
+        said = rf"at\[1, 2\] is {wrong}, axis 0 of src has 10: use {least} to 9"
+        with pytest.raises(dnn.InvalidArguments, match=said):
+            check_indices("at", changed, 10, 0, least)

@@ -6,6 +6,7 @@ cost more than many a layer.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class InPlaceCalls:
         placed |= {result_name(str(x.value)): states[x.state.name] for x in runnable.states}
         self._arrays = placed  # held as long as the call
         runner, names = part.runner, tensor_names(part.ends.reads, part.ends.makes)
-        self._call = runner.new_call()
+        self._call, self._addresses = runner.new_call(), address_reader()
         self._call.keep_scratch()
         fixed = [name in placed for name in names]
         arrays = [placed.get(name) for name in names]
@@ -47,8 +48,7 @@ class InPlaceCalls:
                 part.check_indices(feeds, part.ends.limits)
             results = {name: np.empty(*made) for name, made in self._makes.items()}
             arrays = [native_array(feeds[name]) for name in self._reads]
-            arrays += results.values()
-            self._call.place(address_reader()(arrays), self._moving)
+            self._call.place(self._addresses([*arrays, *results.values()]), self._moving)
             self._call()
             return {name: self.runnable.output(name, results, {}) for name in self.runnable.outputs}
         except MemoryError as error:
@@ -57,7 +57,7 @@ class InPlaceCalls:
     def bound(self, feeds: Mapping[str, Array], results: Mapping[str, Array]) -> Callable[[], None]:
         """A call on arrays that stay where they are: of all inputs but states, and of the values that it makes."""
         limits, arrays = self.part.ends.limits, [feeds[name] for name in self._reads]
-        addresses = address_reader()([*arrays, *(results[name] for name in self._makes)])
+        addresses = self._addresses([*arrays, *(results[name] for name in self._makes)])
 
         def call() -> None:
             if limits:
@@ -95,8 +95,11 @@ class PlacedNetworks:
             self._calls[id(net)] = in_place_calls(net._runnable, self._states)
         return self._calls[id(net)]
 
-    def run(self, net: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs.  feeds: of all inputs but states.  Raises InvalidArguments, OutOfMemory."""
+    def caller(self, net: Any) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
+        """What makes the outputs of feeds: of all inputs but states.  Raises InvalidArguments, OutOfMemory."""
         calls = self.of(net)
-        found: dict[str, Array] = net._runnable.run_in_place(feeds, self._states) if calls is None else calls.run(feeds)
-        return found
+        return partial(net._runnable.run_in_place, states=self._states) if calls is None else calls.run
+
+    def run(self, net: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        """As what `caller` returns."""
+        return self.caller(net)(feeds)

@@ -16,11 +16,12 @@ from asmdnn.network.calls.in_place import PlacedNetworks
 from asmdnn.network.inputs import as_input, check_feeds, check_named
 from asmdnn.network.training.counts import CALLS, START, Counts, counts_from, names_of_counts
 from asmdnn.network.training.networks import StepNetworks
+from asmdnn.network.training.numbers import StepNumbers
 from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, SUM, StepRecipe
 from asmdnn.network.training.rounding import SEED
 from asmdnn.network.training.state_files import of_bits, read_state, write_state
-from asmdnn.network.training.uninterrupted import uninterrupted
+from asmdnn.network.training.uninterrupted import Uninterrupted
 from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
 from asmdnn.records import replace
 
@@ -40,6 +41,7 @@ class TrainingStep:
         self._recipe, self._nets, self._counts = recipe, nets, counts
         self._states = nets.states()
         self._placed = PlacedNetworks(self._states)
+        self._numbers = StepNumbers(recipe.optimizers, recipe.graph.seed if recipe.options.rounding else None)
         self.parameters = Parameters(self._states, recipe.graph.parameters)
 
     def __repr__(self) -> str:
@@ -90,7 +92,7 @@ class TrainingStep:
     def __call__(self, /, *unnamed: Any, **feeds: Any) -> float:
         """Take a step; the loss, from before it.  Raises as `run`."""
         check_named("a step", unnamed, self.inputs)
-        return float(self.run(feeds)["loss"].item())
+        return self.run(feeds)["loss"].item()  # type: ignore[no-any-return]
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """Take a step, for inputs by name: "loss" and the outputs that were asked for, from before the update.
@@ -100,7 +102,7 @@ class TrainingStep:
         parameter has changed then.
         """
         given = self._checked(feeds)
-        results = self._taken(lambda own: self._placed.run(self._nets.main, {**given, **own}))
+        results = self._taken(self._placed.caller(self._nets.main), given)
         return {"loss": results.pop(LOSS), **results}
 
     @within_memory
@@ -116,7 +118,7 @@ class TrainingStep:
         check_named("bind()", unnamed, [*self.inputs, "all outputs"])
         net = self._nets.main
         run = bound_call(net, self._placed.of(net), self.inputs, arrays)
-        return lambda: float(self._taken(run)[LOSS].item())
+        return lambda: float(self._taken(run, {})[LOSS].item())
 
     def gradients(self, /, *unnamed: Any, **feeds: Any) -> dict[str, Array]:
         """The first half of a step: "loss", and the gradient by each trained parameter, by its name.
@@ -126,7 +128,7 @@ class TrainingStep:
         """
         check_named("a step", unnamed, self.inputs)
         given = self._checked(feeds)
-        with self._states, uninterrupted():
+        with self._states, Uninterrupted():
             results = self._placed.run(self._nets.forward, {**given, **self._seeds()})
             self._counts = replace(self._counts, calls=self._counts.calls + 1)
         found = {name: results[f"{GRADIENT}{name}"] for name in self._recipe.settings}
@@ -142,8 +144,8 @@ class TrainingStep:
         check_feeds(given, trained.keys(), "apply takes gradients by")
         dims = self._recipe.graph.parameters
         found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
-        with self._states, uninterrupted():
-            self._look_at(self._placed.run(self._nets.halves, {**found, **self._numbers(self.steps + 1)}))
+        with self._states, Uninterrupted():
+            self._look_at(self._placed.run(self._nets.halves, {**found, **self._numbers.of(self.steps + 1)}))
             self._counts = replace(self._counts, steps=self.steps + 1)
 
     def check(self) -> None:
@@ -236,15 +238,16 @@ class TrainingStep:
         graph = with_values(self._recipe.source, self.state_dict(), [*outputs.values()])
         export_onnx(path, graph, outputs, {name: self._nets.main.outputs[name] for name in outputs})
 
-    def _taken(self, call: Callable[[dict[str, Array]], dict[str, Array]]) -> dict[str, Array]:
-        """Take a step by a call of the first network, of what the step itself feeds; what the call returns."""
+    def _taken(self, call: Callable[[dict[str, Array]], dict[str, Array]], given: Arrays) -> dict[str, Array]:
+        """Take a step by a call of the first network, of what is given and what the step itself feeds; what it
+        returns."""
         parts = self._recipe.options.accumulate
-        with self._states, uninterrupted():
+        with self._states, Uninterrupted():
             counts = self._counts
             is_last = counts.summed + 1 == parts
-            numbers = self._numbers(self.steps + 1) if is_last else None
+            numbers = self._numbers.of(self.steps + 1) if is_last else None
             own = {} if parts > 1 or numbers is None else numbers
-            results = call({**self._seeds(), **own})
+            results = call({**given, **self._seeds(), **own})
             self._look_at(results)
             if parts > 1 and numbers is not None:
                 self._placed.run(self._nets.update, numbers)
@@ -262,8 +265,9 @@ class TrainingStep:
 
     def _next(self, net: Any, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """The inputs of a step's first network, whose states are set to the step's."""
-        given = {**self._checked(feeds), **self._seeds(), **self._numbers(self.steps + 1)}
         with self._states as states:
+            numbers = {name: array.copy() for name, array in self._numbers.of(self.steps + 1).items()}
+            given = {**self._checked(feeds), **self._seeds(), **numbers}
             for name in net.state:
                 net.state[name][...] = states[name]
         return {name: given[name] for name in net.inputs}
@@ -274,19 +278,10 @@ class TrainingStep:
 
     def _seeds(self) -> dict[str, Array]:
         """What dropout draws by: other numbers for each call and each place."""
+        if not self._recipe.seeds:
+            return {}
         seed, call = self._recipe.graph.seed, self._counts.calls
         return {name: np.array([mixed(seed, call, i)], np.int32) for i, name in enumerate(self._recipe.seeds)}
-
-    def _numbers(self, step: int) -> dict[str, Array]:
-        """What updates read: the optimizers' numbers, and a seed where parameters are rounded at random.  Raises
-        InvalidArguments for numbers that f32 does not hold."""
-        found = [number for optimizer in self._recipe.optimizers for number in optimizer.numbers(step)]
-        with np.errstate(all="ignore"):
-            numbers = np.array(found, np.float64).astype(F32)
-        if not np.isfinite(numbers).all():
-            raise InvalidArguments(f"the optimizer's numbers of step {step} are {shown(found)}: make the rate smaller")
-        rounds, seed = self._recipe.options.rounding, mixed(self._recipe.graph.seed, step, -1)
-        return {NUMBERS: numbers, **({SEED: np.array([seed], np.int32)} if rounds else {})}
 
 
 def made_again(recipe: StepRecipe, nets: StepNetworks | None, arrays: Arrays, counts: Counts) -> TrainingStep:

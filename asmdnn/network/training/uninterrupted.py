@@ -3,29 +3,37 @@
 Python raises KeyboardInterrupt as soon as a native call returns: parameters would be new, and the count of steps old.
 """
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+# The functions behind those of `signal`, which make enumerations of what they take and return: 7 us of a step.
+from _signal import getsignal, signal  # type: ignore[import-not-found]
+from signal import SIGINT
+from threading import current_thread, main_thread
 from typing import Any
 
+_SIGINT = int(SIGINT)
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """What Ctrl-C does is done after the block; in the main thread, as others do not hear of it."""
-    before: Any = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield
-        return
-    came: list[Any] = []
-    try:
-        signal.signal(signal.SIGINT, lambda *args: came.append(args))
-    except ValueError:  # of a sub-interpreter
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if came:
-            before(*came[-1])
+
+class Uninterrupted:
+    """`with Uninterrupted(): ...`: what Ctrl-C does is done after the block; in the main thread, as others do not hear
+    of it."""
+
+    __slots__ = ("_before", "_came")
+
+    def __enter__(self) -> None:
+        self._before: Any = getsignal(_SIGINT)
+        self._came: list[Any] = []
+        if current_thread() is not main_thread() or not callable(self._before):
+            self._before = None
+            return
+        try:
+            signal(_SIGINT, self._remember)
+        except ValueError:  # of a sub-interpreter
+            self._before = None
+
+    def _remember(self, *arguments: Any) -> None:
+        self._came.append(arguments)
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            signal(_SIGINT, self._before)
+            if self._came:
+                self._before(*self._came[-1])

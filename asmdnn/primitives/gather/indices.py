@@ -13,6 +13,8 @@ from asmdnn.primitives.shapes.tensors import check_descs
 from asmdnn.primitives.shapes.windows import MAX_SIZE
 from asmdnn.types import s32
 
+UNSIGNED = {np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+
 
 class ByIndex(Protocol):
     """What has indices: a gather, a scatter."""
@@ -77,7 +79,12 @@ def check_indices(
     axis: below 0 if they choose nothing; ignored: what they may be besides.
     """
     least = -limit if least is None else least
-    if not indices.size or (np.minimum.reduce(indices, None) >= least and np.maximum.reduce(indices, None) < limit):
+    if not indices.size:
+        return
+    if least == 0 and indices.dtype in UNSIGNED:  # one pass: what is below 0 is more than any limit there
+        if np.maximum.reduce(indices.view(UNSIGNED[indices.dtype]), None) < limit:
+            return
+    elif np.minimum.reduce(indices, None) >= least and np.maximum.reduce(indices, None) < limit:
         return
     is_wrong = ~((indices >= least) & (indices < limit))
     if ignored is not None:
