@@ -33,27 +33,29 @@ def around(elements: int) -> dict[str, Any]:
 
 
 def held(isa: str) -> Iterator[SoftmaxSpec]:
-    """Parts of a vector, one, several and an end; one row, as many as fit, and one more."""
+    """Parts of a vector, one, several and an end; one row, as many as fit, and one more; logarithms, too."""
     lanes = LANES[isa]
-    for elements in (1, lanes - 1, lanes, lanes + 1, 3 * lanes - 2, lanes * rows_held(isa, 1)):
-        some = rows_held(isa, elements)
-        for rows in dict.fromkeys((1, some + 1)):
-            yield SoftmaxSpec(
-                isa=isa, rows=rows, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=4 * (elements + GAP)
-            )
-    for elements in (lanes - 2, lanes + 2):
-        yield SoftmaxSpec(isa=isa, rows=3, elements=elements, **around(elements))
+    for log in (False, True):
+        for elements in (1, lanes - 1, lanes, lanes + 1, 3 * lanes - 2, lanes * rows_held(isa, 1, log)):
+            some = rows_held(isa, elements, log)
+            for rows in dict.fromkeys((1, some + 1)):
+                yield SoftmaxSpec(
+                    isa=isa, rows=rows, elements=elements, src_row_bytes=4 * elements,
+                    dst_row_bytes=4 * (elements + GAP), log=log,
+                )  # fmt: skip
+        for elements in (lanes - 2, lanes + 2):
+            yield SoftmaxSpec(isa=isa, rows=3, elements=elements, **around(elements), log=log)
 
 
 def long(isa: str) -> Iterator[SoftmaxSpec]:
-    """Around the loop's turn; logarithms of rows of any length."""
+    """Around the loop's turn; logarithms, which registers hold of fewer vectors."""
     lanes, turn = LANES[isa], LANES[isa] * rows_held(isa, 1)
     for elements in (turn + 1, 2 * turn, 2 * turn + lanes + 2):
         yield SoftmaxSpec(
             isa=isa, rows=2, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=4 * elements,
             prefetches=elements == 2 * turn,
         )  # fmt: skip
-    for elements in (3, lanes, turn + 3):
+    for elements in (turn // 2 + 3, turn, turn + 3):
         yield SoftmaxSpec(
             isa=isa, rows=2, elements=elements, src_row_bytes=4 * (elements + GAP), dst_row_bytes=4 * elements, log=True
         )

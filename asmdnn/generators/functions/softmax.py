@@ -12,11 +12,11 @@
 kind is f32, or what `types` says of src and dst; elements become f32 as they are loaded, and are rounded once.
 e^(x - max x) is 0 below 2^-127.  A row with NaN or +infinity, or with nothing but -infinity, becomes NaN.
 
-Rows of few vectors stay in registers between maximum and product, several rows at a time, so that they share the
-latency of maxima and sums across lanes.  Others are walked three times: the maximum; the exponentials, which are summed
-and stored; the products.  Where dst is not f32, the last walk computes exponentials once more.
-Rows whose logsumexp is asked for are always walked.  Sums are in an order
-that depends on the number of elements alone.
+Rows of few vectors stay in registers between maximum and result, several rows at a time, so that they share the
+latency of maxima, sums across lanes and logarithms: of the second form half as many, as exponentials come beside.
+Others are walked three times: the maximum; the exponentials, which are summed and stored; the products.  Where dst is
+not f32, the last walk computes exponentials once more.  Rows whose logsumexp is asked for are always walked.  Sums are
+in an order that depends on the number of elements alone.
 """
 
 from asmdnn.generators.contract import Footprint
@@ -41,7 +41,7 @@ class SoftmaxSpec(SoftmaxShape):
     @property
     def held(self) -> int:
         """How many rows registers hold at a time, 0 if none."""
-        return 0 if self.log or self.logsumexp else rows_held(self.isa, self.elements)
+        return 0 if self.logsumexp else rows_held(self.isa, self.elements, self.log)
 
     def footprint(self) -> Footprint:
         return self.touched(rereads=self.keeps and not self.held)

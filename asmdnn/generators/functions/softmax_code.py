@@ -30,9 +30,10 @@ REGISTERS_OF_POWER = 3
 REGISTERS_OF_VECTOR = 4  # which a walk takes some of at a time: its own, and what its power takes
 
 
-def rows_held(isa: str, elements: int) -> int:
-    """How many rows of so many elements registers hold, beside what exponentials need."""
-    return vector_class(isa).count // 2 // -(-elements // lanes_of(isa))
+def rows_held(isa: str, elements: int, log: bool = False) -> int:
+    """How many rows of so many elements registers hold, beside what exponentials need; log: twice, as these come
+    beside the elements."""
+    return vector_class(isa).count // (4 if log else 2) // -(-elements // lanes_of(isa))
 
 
 class HeldRows(Rows):
@@ -42,7 +43,7 @@ class HeldRows(Rows):
     """
 
     def __init__(self, spec: SoftmaxShape, v: Vector) -> None:
-        together = min(spec.rows, rows_held(spec.isa, spec.elements))
+        together = min(spec.rows, rows_held(spec.isa, spec.elements, spec.log))
         super().__init__(v, spec.rows, together, spec.row_bytes, spec.steps)
         self.spec, (self.src_kind, self.dst_kind) = spec, spec.types
         self.stored = storing_element(self.dst_kind, spec.isa)
@@ -64,11 +65,18 @@ class HeldRows(Rows):
             for value in of_row:
                 asm.VSUBPS(value, value, most)
             v.registers.free(most)
-        asm.role("exponentials")
-        x = self.in_turn(power(), x)
-        asm.role("sum")
-        for of_row in by_row(x, rows):
-            self.divide_by_sum(of_row)
+        if spec.log:
+            self.subtract_log_sums(x, rows)
+        else:
+            asm.role("exponentials")
+            x = self.in_turn(power(), x)
+            asm.role("sum")
+            for of_row in by_row(x, rows):
+                total = self.sum_of(of_row)
+                self.inverse(total)
+                for value in of_row:
+                    v.mul(value, value, total)
+                v.registers.free(total)
         if spec.after:
             asm.role("post-ops")
             operands = [self.of_rows(operand, row, rows) for operand in operands_of(spec.after)]
@@ -100,16 +108,34 @@ class HeldRows(Rows):
             found += self.apply(program, [x[first : first + together]])
         return found
 
-    def divide_by_sum(self, row: Sequence[Register]) -> None:
+    def subtract_log_sums(self, x: Sequence[Register], rows: int) -> None:
+        """Of the exponentials of each row, beside which the elements stay."""
+        v, asm = self.v, self.v.asm
+        asm.role("exponentials")
+        powers = v.registers.take("exponential", len(x))
+        for of_x, copy in zip(x, powers, strict=True):
+            v.move(copy, of_x)
+        powers = self.in_turn(power(), powers)
+        asm.role("sum")
+        totals = []
+        for of_row in by_row(powers, rows):
+            totals.append(self.sum_of(of_row))
+            v.registers.free(*of_row)
+        asm.role("logarithms")
+        for of_row, total in zip(by_row(x, rows), self.in_turn(log_program(), totals), strict=True):
+            for value in of_row:
+                asm.VSUBPS(value, value, total)
+            v.registers.free(total)
+
+    def sum_of(self, row: Sequence[Register]) -> Register:
+        """The sum of a row's elements, in every lane."""
         v, last = self.v, row[-1]
         total, own = v.registers.take("sum", 2)
         v.move(own, last)
         self.last.clear_rest(own)
         self.combined(total, [own, *row[:-1]], v.add)
-        self.inverse(total)
-        for value in row:
-            v.mul(value, value, total)
-        v.registers.free(total, own)
+        v.registers.free(own)
+        return total  # type: ignore[no-any-return]
 
     def fill(self, last: Sequence[Register]) -> None:
         """The lanes of last vectors that are after the rows."""
