@@ -14,7 +14,6 @@ import pytest
 import asmdnn as dnn
 from asmdnn import optim
 from asmdnn.definitions.dropout import kept
-from asmdnn.network.training.counts import Counts
 from tests.network.nets import engine
 
 pytestmark = pytest.mark.isa("avx2")
@@ -95,8 +94,8 @@ def test_dropout_draws_anew_for_each_step_and_place() -> None:
 
 
 def seeds_of(step: dnn.TrainingStep, calls: int) -> list[Any]:
-    step._counts = Counts(calls=calls)
-    return list(step._seeds().values())
+    step._own.draw(calls)
+    return [array.copy() for array in step._own.arrays.values() if array.dtype == np.int32]
 
 
 def test_bits_are_those_of_every_number_of_threads() -> None:

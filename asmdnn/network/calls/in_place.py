@@ -6,7 +6,6 @@ cost more than many a layer.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,14 +19,18 @@ from asmdnn.runtime.addresses import address_reader
 class InPlaceCalls:
     """Of one runnable network on the arrays of its states; for one caller at a time.
 
-    part: what it is natively; states: arrays by name, in whose place no others may come."""
+    part: what it is natively; states, own: arrays by name, of states and inputs, in whose place no others may come."""
 
-    def __init__(self, runnable: Runnable, part: NativePart, states: Mapping[str, Array]) -> None:
+    def __init__(
+        self, runnable: Runnable, part: NativePart, states: Mapping[str, Array], own: Mapping[str, Array]
+    ) -> None:
         self.runnable, self.part = runnable, part
         placed = {input_name(write.state.name): states[write.state.name] for write in runnable.states}
         placed |= {input_name(x.state.now): states[x.state.name] for x in runnable.states if x.state.now}
         placed |= {result_name(str(x.value)): states[x.state.name] for x in runnable.states}
+        placed |= {input_name(name): array for name, array in own.items() if name in part.ends.reads}
         self._arrays = placed  # held as long as the call
+        self._limits = {name: limit for name, limit in part.ends.limits.items() if name not in own}
         runner, names = part.runner, tensor_names(part.ends.reads, part.ends.makes)
         self._call, self._addresses = runner.new_call(), address_reader()
         self._call.keep_scratch()
@@ -41,11 +44,10 @@ class InPlaceCalls:
         self._moving = [(slot, order[names[i]], offset) for slot, i, offset in runner.moving if not fixed[i]]
 
     def run(self, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs.  feeds: of all inputs but states.  Raises InvalidArguments, OutOfMemory."""
-        part = self.part
+        """The outputs.  feeds: of all other inputs.  Raises InvalidArguments, OutOfMemory."""
         try:
-            if part.ends.limits:
-                part.check_indices(feeds, part.ends.limits)
+            if self._limits:
+                self.part.check_indices(feeds, self._limits)
             results = {name: np.empty(*made) for name, made in self._makes.items()}
             arrays = [native_array(feeds[name]) for name in self._reads]
             self._call.place(self._addresses([*arrays, *results.values()]), self._moving)
@@ -55,8 +57,8 @@ class InPlaceCalls:
             raise no_memory(error) from None
 
     def bound(self, feeds: Mapping[str, Array], results: Mapping[str, Array]) -> Callable[[], None]:
-        """A call on arrays that stay where they are: of all inputs but states, and of the values that it makes."""
-        limits, arrays = self.part.ends.limits, [feeds[name] for name in self._reads]
+        """A call on arrays that stay where they are: of all other inputs, and of the values that it makes."""
+        limits, arrays = self._limits, [feeds[name] for name in self._reads]
         addresses = self._addresses([*arrays, *(results[name] for name in self._makes)])
 
         def call() -> None:
@@ -68,7 +70,7 @@ class InPlaceCalls:
         return call
 
 
-def in_place_calls(runnable: Runnable, states: Mapping[str, Array]) -> InPlaceCalls | None:
+def in_place_calls(runnable: Runnable, states: Mapping[str, Array], own: Mapping[str, Array]) -> InPlaceCalls | None:
     """None for networks that are not one native call, that write a part of a state, or integers, or deliver what they
     also read or write, or indices that are to be looked at."""
     part = runnable.native
@@ -80,26 +82,27 @@ def in_place_calls(runnable: Runnable, states: Mapping[str, Array]) -> InPlaceCa
     values = [x for x in runnable.results.values() if isinstance(x, str)]
     if len(values) != len({*values}) or any(x in written or x not in part.ends.makes for x in values):
         return None
-    return InPlaceCalls(runnable, part, states)
+    return InPlaceCalls(runnable, part, states, own)
 
 
 class PlacedNetworks:
-    """Networks on the same states, in whose place no others may come.  A call has the states to itself."""
+    """Networks on the same states, and on the same arrays for some inputs, in whose place no others may come.  A call
+    has these to itself."""
 
-    def __init__(self, states: Mapping[str, Array]) -> None:
-        self._states, self._calls = states, dict[int, InPlaceCalls | None]()
+    def __init__(self, states: Mapping[str, Array], own: Mapping[str, Array]) -> None:
+        self._states, self._own, self._calls = states, own, dict[int, InPlaceCalls | None]()
 
     def of(self, net: Any) -> InPlaceCalls | None:
         """None as `in_place_calls` has it."""
         if id(net) not in self._calls:
-            self._calls[id(net)] = in_place_calls(net._runnable, self._states)
+            self._calls[id(net)] = in_place_calls(net._runnable, self._states, self._own)
         return self._calls[id(net)]
 
-    def caller(self, net: Any) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
-        """What makes the outputs of feeds: of all inputs but states.  Raises InvalidArguments, OutOfMemory."""
-        calls = self.of(net)
-        return partial(net._runnable.run_in_place, states=self._states) if calls is None else calls.run
-
     def run(self, net: Any, feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """As what `caller` returns."""
-        return self.caller(net)(feeds)
+        """The outputs.  feeds: of all other inputs.  Raises InvalidArguments, OutOfMemory."""
+        calls = self.of(net)
+        if calls is not None:
+            return calls.run(feeds)
+        own = {name: array for name, array in self._own.items() if name in net.inputs}
+        found: dict[str, Array] = net._runnable.run_in_place({**feeds, **own}, self._states)
+        return found

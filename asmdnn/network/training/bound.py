@@ -18,9 +18,10 @@ Types = Mapping[str, tuple[tuple[int, ...], np.dtype[Any]]]
 
 def bound_call(
     net: Any, calls: InPlaceCalls | None, inputs: Types, arrays: Mapping[str, Array]
-) -> Callable[[Mapping[str, Array]], dict[str, Array]]:
-    """What runs a step's network on a caller's arrays, of what the step itself feeds: the loss, and the sizes that it
-    looks at.  calls: in place, None if the network has none; inputs: those that the caller passes.
+) -> Callable[[], dict[str, Array]]:
+    """What runs a step's network on a caller's arrays: the loss, and the sizes that the step looks at.
+
+    calls: in place, None if the network has none; inputs: those that the caller passes.
 
     Raises InvalidArguments.
     """
@@ -35,14 +36,11 @@ def bound_call(
     for name, (dims, dtype) in wanted.items():
         check_bound(name, arrays[name], dims, dtype, name in outputs)
     check_apart(wanted, outputs, arrays)
-    own = {name: np.empty(*made) for name, made in net.inputs.items() if name not in inputs}
     kept = {name: np.empty(*made) for name, made in net.outputs.items() if name not in outputs}
     results = {value: {**kept, **arrays}[name] for name, value in net._runnable.results.items()}
-    call = calls.bound({**own, **arrays}, results)
+    call = calls.bound(arrays, results)
 
-    def run(given: Mapping[str, Array]) -> dict[str, Array]:
-        for name, array in given.items():
-            own[name][...] = array
+    def run() -> dict[str, Array]:
         call()
         return dict(kept)
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.definitions.random_numbers import mixed
 from asmdnn.errors import InvalidArguments, shown
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
@@ -16,13 +15,12 @@ from asmdnn.network.calls.in_place import PlacedNetworks
 from asmdnn.network.inputs import as_input, check_feeds, check_named
 from asmdnn.network.training.counts import CALLS, START, Counts, counts_from, names_of_counts
 from asmdnn.network.training.networks import StepNetworks
-from asmdnn.network.training.numbers import StepNumbers
+from asmdnn.network.training.own_inputs import OwnInputs
 from asmdnn.network.training.parameters import Parameters
 from asmdnn.network.training.recipe import GRADIENT, LOSS, SUM, StepRecipe
-from asmdnn.network.training.rounding import SEED
 from asmdnn.network.training.state_files import of_bits, read_state, write_state
 from asmdnn.network.training.uninterrupted import Uninterrupted
-from asmdnn.network.training.updates import AVERAGE, NUMBERS, SIZE
+from asmdnn.network.training.updates import AVERAGE, SIZE
 from asmdnn.records import replace
 
 F32 = np.dtype(np.float32)
@@ -40,8 +38,8 @@ class TrainingStep:
     def __init__(self, recipe: StepRecipe, nets: StepNetworks, counts: Counts = START) -> None:
         self._recipe, self._nets, self._counts = recipe, nets, counts
         self._states = nets.states()
-        self._placed = PlacedNetworks(self._states)
-        self._numbers = StepNumbers(recipe.optimizers, recipe.graph.seed if recipe.options.rounding else None)
+        self._own = OwnInputs(recipe.optimizers, recipe.seeds, recipe.graph.seed, bool(recipe.options.rounding))
+        self._placed = PlacedNetworks(self._states, self._own.arrays)
         self.parameters = Parameters(self._states, recipe.graph.parameters)
 
     def __repr__(self) -> str:
@@ -69,8 +67,7 @@ class TrainingStep:
     @cached_property
     def inputs(self) -> Inputs:
         """(dims, numpy type) by name."""
-        own = {NUMBERS, SEED, *self._recipe.seeds}
-        return {name: wanted for name, wanted in self._nets.main.inputs.items() if name not in own}
+        return {name: wanted for name, wanted in self._nets.main.inputs.items() if name not in self._own.arrays}
 
     @property
     def is_native(self) -> bool:
@@ -102,7 +99,7 @@ class TrainingStep:
         parameter has changed then.
         """
         given = self._checked(feeds)
-        results = self._taken(self._placed.caller(self._nets.main), given)
+        results = self._taken(lambda: self._placed.run(self._nets.main, given))
         return {"loss": results.pop(LOSS), **results}
 
     @within_memory
@@ -118,7 +115,7 @@ class TrainingStep:
         check_named("bind()", unnamed, [*self.inputs, "all outputs"])
         net = self._nets.main
         run = bound_call(net, self._placed.of(net), self.inputs, arrays)
-        return lambda: float(self._taken(run, {})[LOSS].item())
+        return lambda: float(self._taken(run)[LOSS].item())
 
     def gradients(self, /, *unnamed: Any, **feeds: Any) -> dict[str, Array]:
         """The first half of a step: "loss", and the gradient by each trained parameter, by its name.
@@ -129,7 +126,8 @@ class TrainingStep:
         check_named("a step", unnamed, self.inputs)
         given = self._checked(feeds)
         with self._states, Uninterrupted():
-            results = self._placed.run(self._nets.forward, {**given, **self._seeds()})
+            self._own.draw(self._counts.calls)
+            results = self._placed.run(self._nets.forward, given)
             self._counts = replace(self._counts, calls=self._counts.calls + 1)
         found = {name: results[f"{GRADIENT}{name}"] for name in self._recipe.settings}
         return {"loss": results[LOSS], **found}
@@ -145,7 +143,8 @@ class TrainingStep:
         dims = self._recipe.graph.parameters
         found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
         with self._states, Uninterrupted():
-            self._look_at(self._placed.run(self._nets.halves, {**found, **self._numbers.of(self.steps + 1)}))
+            self._own.move(self.steps + 1)
+            self._look_at(self._placed.run(self._nets.halves, found))
             self._counts = replace(self._counts, steps=self.steps + 1)
 
     def check(self) -> None:
@@ -238,19 +237,19 @@ class TrainingStep:
         graph = with_values(self._recipe.source, self.state_dict(), [*outputs.values()])
         export_onnx(path, graph, outputs, {name: self._nets.main.outputs[name] for name in outputs})
 
-    def _taken(self, call: Callable[[dict[str, Array]], dict[str, Array]], given: Arrays) -> dict[str, Array]:
-        """Take a step by a call of the first network, of what is given and what the step itself feeds; what it
-        returns."""
+    def _taken(self, call: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+        """Take a step by a call of the first network; what it returns."""
         parts = self._recipe.options.accumulate
         with self._states, Uninterrupted():
             counts = self._counts
             is_last = counts.summed + 1 == parts
-            numbers = self._numbers.of(self.steps + 1) if is_last else None
-            own = {} if parts > 1 or numbers is None else numbers
-            results = call({**given, **self._seeds(), **own})
+            self._own.draw(counts.calls)
+            if is_last:
+                self._own.move(counts.steps + 1)
+            results = call()
             self._look_at(results)
-            if parts > 1 and numbers is not None:
-                self._placed.run(self._nets.update, numbers)
+            if parts > 1 and is_last:
+                self._placed.run(self._nets.update, {})
             summed = 0 if is_last else counts.summed + 1
             self._counts = Counts(counts.steps + is_last, counts.calls + 1, summed)
         return results
@@ -266,8 +265,9 @@ class TrainingStep:
     def _next(self, net: Any, feeds: Mapping[str, Any]) -> dict[str, Array]:
         """The inputs of a step's first network, whose states are set to the step's."""
         with self._states as states:
-            numbers = {name: array.copy() for name, array in self._numbers.of(self.steps + 1).items()}
-            given = {**self._checked(feeds), **self._seeds(), **numbers}
+            self._own.draw(self._counts.calls)
+            self._own.move(self.steps + 1)
+            given = {**self._checked(feeds), **{name: array.copy() for name, array in self._own.arrays.items()}}
             for name in net.state:
                 net.state[name][...] = states[name]
         return {name: given[name] for name in net.inputs}
@@ -275,13 +275,6 @@ class TrainingStep:
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         check_feeds(feeds, self.inputs.keys(), "a step takes arrays for")
         return {name: as_input(name, feeds[name], *dims_and_type) for name, dims_and_type in self.inputs.items()}
-
-    def _seeds(self) -> dict[str, Array]:
-        """What dropout draws by: other numbers for each call and each place."""
-        if not self._recipe.seeds:
-            return {}
-        seed, call = self._recipe.graph.seed, self._counts.calls
-        return {name: np.array([mixed(seed, call, i)], np.int32) for i, name in enumerate(self._recipe.seeds)}
 
 
 def made_again(recipe: StepRecipe, nets: StepNetworks | None, arrays: Arrays, counts: Counts) -> TrainingStep:

@@ -81,8 +81,9 @@ def check_indices(
     least = -limit if least is None else least
     if not indices.size:
         return
-    if least == 0 and indices.dtype in UNSIGNED:  # one pass: what is below 0 is more than any limit there
-        if np.maximum.reduce(indices.view(UNSIGNED[indices.dtype]), None) < limit:
+    unsigned = None if least else UNSIGNED.get(indices.dtype)
+    if unsigned is not None:  # one pass: what is below 0 is more than any limit there
+        if np.maximum.reduce(indices.view(unsigned), None) < limit:
             return
     elif np.minimum.reduce(indices, None) >= least and np.maximum.reduce(indices, None) < limit:
         return
