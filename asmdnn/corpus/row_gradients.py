@@ -60,7 +60,7 @@ def sums(isa: str) -> Iterator[RowSumsSpec]:
     of lanes; what is stored beside; results that are merged."""
     lanes = LANES[isa]
     for along in ("rows", "lanes"):
-        for rows, elements in ((1, 1), (5, lanes), (3, lanes - 1), (2, 5 * lanes + 2)):
+        for rows, elements in ((1, 1), (5, lanes), (3, lanes - 1), (2, 5 * lanes + 2), (3, 18 * lanes + 2)):
             size = 4 * (elements + GAP)
             dy, is_row = Operand(1, size, 0, False), along == "rows"
             shape = shape_of(along, rows, elements, size, 4 * is_row)

@@ -107,6 +107,7 @@ class ElementwiseTuning:
     bytes_per_cycle: int = 16  # of vectors that come from L2
     record_elements: int = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
     most_rows: int = 64  # of a record: their footprint is listed row by row
+    repeated_bytes: int = 16 << 10  # of what is the same in all rows of a record
     least_elements: int = 256  # of a call whose rows follow one another in dst; with fewer, others that are more
     interleaved: int = 6  # vectors in turn: 4 are slower, since too many multiplications wait; 8 need the stack often
     wide_interleaved: int = 6  # with zmm registers, of which there are twice as many,

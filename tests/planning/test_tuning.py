@@ -11,6 +11,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.rows import RowsSpec
@@ -101,6 +102,12 @@ SHORT_ROWS = dnn.PoolingForward(
 )
 
 
+_IMAGES, _CHANNELS = desc((2, 2048, 4, 4), "acdb"), desc((2048,), "a")
+WIDE_NORM = dnn.BatchNormBackward(
+    src=_IMAGES, diff_dst=_IMAGES, diff_src=_IMAGES, mean=_CHANNELS, variance=_CHANNELS, scale=_CHANNELS
+)
+
+
 def group_norm(size: int, images: int = 1, groups: int = 32) -> dnn.GroupNormForward:
     images_ = desc((images, 64, size, size))
     return dnn.GroupNormForward(dnn.PropKind.forward_inference, images_, images_, groups)
@@ -166,6 +173,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("elementwise", {"interleaved": 4}, EXP),
     ("elementwise", {"record_elements": 512}, EXP),
     ("elementwise", {"streaming_bytes": 1}, EXP),
+    ("elementwise", {"repeated_bytes": 64 << 10}, WIDE_NORM),
     ("normalization", {"least_units": 33}, group_norm(36)),
     ("normalization", {"near_unit_bytes": 12 << 10}, group_norm(36)),
     ("normalization", {"far_unit_bytes": 20 << 10}, group_norm(48)),
@@ -470,3 +478,14 @@ def test_numbers_that_mean_nothing(number: Any) -> None:
         with_numbers(DEFAULT, "products", panel_share=number)
     with pytest.raises(dnn.InvalidArguments, match="tuning must be that of a machine"):
         dnn.Engine(tuning="fast")  # type: ignore[arg-type]
+
+
+def test_rows_whose_operands_repeat_are_cut_so_that_these_stay_in_l1() -> None:
+    """Records go down the rows, of which several read the same parts of the operands."""
+    plan = dnn.primitive_desc(WIDE_NORM, engine=dnn.Engine(isa="avx2", threads=1, machine="zen3")).plan
+    specs = [spec for spec in plan.phases[-1].kernels if isinstance(spec, ElementwiseSpec)]
+    alike = [operand for operand in operands_of(specs[0].chain) if not operand.row_bytes]
+    assert len(alike) == 4 and {spec.elements for spec in specs} == {1024} and specs[0].rows == 4
+    assert all(operand.row_bytes in (0, 4 * 2048) for operand in operands_of(specs[0].chain))
+    assert 4 * 1024 * len(alike) == DEFAULT.elementwise.repeated_bytes
+    plan.check()

@@ -28,11 +28,16 @@ from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Broadcast, Vector
-from asmdnn.isa.vectors import vector_of
+from asmdnn.isa.vectors import VECTORS, vector_of
 from asmdnn.records import dataclass
 
 LEAST_AT_ONCE, MOST_AT_ONCE, MANY_REGISTERS = 2, 4, 24  # vectors, of which programs of several inputs hold the values
-MOST_TOTALS, TOTALS_BYTES = 8, 256  # of sums of lanes: columns beside one another share what is prefetched
+TOTALS_BYTES = 512  # of a row, at most, in sums of lanes: columns beside one another share what is prefetched
+
+
+def most_totals(isa: str) -> int:
+    """Sums of lanes that registers hold, beside what is added to them."""
+    return VECTORS[isa].count // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +141,7 @@ class SumsCode(Computation):
             self.v.registers.free(totals)
 
     def all_lanes(self) -> None:
-        totals = min(MOST_TOTALS // len(self.spec.sums), TOTALS_BYTES // self.v.bytes)
+        totals = min(most_totals(self.spec.isa) // len(self.spec.sums), TOTALS_BYTES // self.v.bytes)
         self.walk.each(max(self.at_once, totals), "lanes", self.lanes)
 
     def row_by_row(self) -> None:

@@ -17,6 +17,7 @@ from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, 
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.elements import narrowing_level
+from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of, narrowed, vector_bytes
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import NEAR_STEP, Box, Loop, boxes, cut_loop
@@ -33,7 +34,7 @@ from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.primitives.shapes.row_calls import Calls, operands_along, phases_of
 from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import dataclass, replace
-from asmdnn.types import DATA_TYPES, f32
+from asmdnn.types import DATA_TYPES, F32_BYTES, f32
 
 MASK = FIRST_MORE = 2  # the number of its argument
 
@@ -170,14 +171,27 @@ def along_dst(box: Box) -> Loop:
 
 def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, Loop]]:
     """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
-    for piece, row in cut_loop(box, along, tuning.record_elements):
+    elements, again = row_elements(box, along, tuning)
+    for piece, row in cut_loop(box, along, elements):
         others = [loop for loop in piece.loops if loop is not row and max(loop.strides) <= NEAR_STEP]
         rows = repetition(others, row, tuning.least_elements) if others else Loop(1, (0,) * len(row.strides))
+        rows = again or rows
         most = max(1, tuning.record_elements // row.extent)
         if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):
             most = min(tuning.most_rows, most)  # rows apart, whose footprint is listed row by row
         for part, some in cut_loop(piece, rows, most):
             yield part, row, some
+
+
+def row_elements(box: Box, along: Loop, tuning: ElementwiseTuning) -> tuple[int, Loop | None]:
+    """Of a record, at most; and where what is the same in all rows would not stay in L1, the loop over these rows."""
+    others = [loop for loop in box.loops if loop is not along and loop.extent > 1 and max(loop.strides) <= NEAR_STEP]
+    rows = repetition(others, along, tuning.least_elements) if others else along
+    alike = sum(step != 0 == below for step, below in zip(along.strides, rows.strides, strict=True))
+    if F32_BYTES * alike * min(along.extent, tuning.record_elements) <= tuning.repeated_bytes:
+        return tuning.record_elements, None
+    most = tuning.repeated_bytes // (F32_BYTES * alike * LINE_BYTES) * LINE_BYTES
+    return max(tuning.least_elements, most), rows
 
 
 def repetition(others: Sequence[Loop], row: Loop, least_elements: int) -> Loop:

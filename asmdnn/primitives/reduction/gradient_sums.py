@@ -6,7 +6,7 @@ from asmdnn.generators.contract import KernelSpec
 from asmdnn.generators.functions.postops import Operand
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_programs import same_program
-from asmdnn.generators.functions.row_sums import MOST_TOTALS, RowSumsSpec
+from asmdnn.generators.functions.row_sums import RowSumsSpec, most_totals
 from asmdnn.isa.vectors import f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -49,7 +49,7 @@ class GradientSums(TreeKernels):
         place = operands.pop() if self.stores else None
         types = () if {*self.dtypes} == {f32} else tuple(dtype.name for dtype in self.dtypes)
         sums = len(self.results) * -(-chunk.elements // lanes_of(self.isa))
-        row_by_row = self.whole_rows and chunk.along == "lanes" and sums > MOST_TOTALS
+        row_by_row = self.whole_rows and chunk.along == "lanes" and sums > most_totals(self.isa)
         return replace(self.spec(chunk, operands, self.program), place=place, types=types, row_by_row=row_by_row)
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
