@@ -8,8 +8,9 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.definitions.windows import SlidingWindow, positions_of
+from asmdnn.primitives.pooling_backward import scattered
 from tests.primitives.conv_case import layout
-from tests.primitives.gradient_case import check, proved, run
+from tests.primitives.gradient_case import assert_results, check, proved, run
 
 # dims of src, dims of dst after channels, kernel, strides, dilations, padding before and after
 SHAPES = [
@@ -86,7 +87,7 @@ def test_places_in_windows(isa: str, shape: Any) -> None:
     """u8 places: a quarter of the bytes, and kernels that know which one a position has."""
     for tag in TAGS:
         pd = check(*gradient(shape, "max", tag, dnn.u8), isa)
-        assert pd.implementation.removeprefix("reorder+") == f"maxima:{isa}"
+        assert pd.implementation.removeprefix("reorder+").partition(":")[0].split("+")[0] == way_of(shape, tag, isa)
 
 
 @pytest.mark.parametrize("alg", ALGS)
@@ -95,8 +96,51 @@ def test_places_in_windows(isa: str, shape: Any) -> None:
 def test_results(isa: str, shape: Any, alg: str) -> None:
     for tag in TAGS:
         pd = check(*gradient(shape, alg, tag), isa, 0.0 if alg == "max" else 1e-5)
-        name = pd.implementation.removesuffix(f":{isa}").removeprefix("reorder+")
-        assert name == ("maxima" if alg == "max" else "means")
+        name = pd.implementation.removeprefix("reorder+").partition(":")[0].split("+")[0]
+        assert name == (way_of(shape, tag, isa) if alg == "max" else "means")
+
+
+def way_of(shape: Any, tag: str, isa: str) -> str:
+    """Of a single channel, of 3 in volumes, and of 9 whose windows have 25 positions, planes are scattered."""
+    (_, channels, *_), *_ = shape
+    few = channels in (1, 3) or (channels == 9 and isa == "avx2")
+    return "scattered" if few and (tag == "abx" or (channels == 1 and tag == "axb")) else "maxima"
+
+
+@pytest.mark.parametrize("places", [dnn.s32, dnn.u8], ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_planes_of_any_shape(monkeypatch: pytest.MonkeyPatch, shape: Any, places: dnn.DataType) -> None:
+    """They are scattered where that does not pay, too; places of no pixel and of other windows move nothing out of
+    theirs, and what they move is what the other way moves."""
+    desc, arrays, wanted = gradient(shape, "max", "abx", places)
+    monkeypatch.setattr(scattered, "check_worth", lambda *_: None)
+    for threads in (1, 3):
+        engine = dnn.Engine(isa="avx2", machine="zen3", threads=threads)
+        made, other = (x for x in dnn.implementations(desc, engine=engine) if isinstance(x, dnn.PrimitiveDesc))
+        assert made.implementation.startswith("scattered") and "maxima" in other.implementation
+        made.plan.check()
+        assert_results(run(made, arrays), wanted)
+        random = np.random.default_rng(11)
+        foreign = random.permutation(arrays["indices"].ravel()).reshape(arrays["indices"].shape)
+        strange = random.choice(np.array([-1, 0, 7, 63, 255, 10**6]), foreign.shape).astype(foreign.dtype)
+        given = {**arrays, "indices": np.where(random.random(foreign.shape) < 0.5, foreign, strange)}
+        assert np.array_equal(run(made, given)["diff_src"], run(other, given)["diff_src"])
+
+
+def test_windows_that_span_many_pixels_are_not_in_a_table() -> None:
+    places = dnn.MemoryDesc((1, 1, 1, 3000), dnn.s32, "abcd")
+    src, dst = (dnn.MemoryDesc((1, 1, rows, 3000), dnn.f32, "abcd") for rows in (7, 1))
+    desc = dnn.PoolingBackward("max", src, dst, (7, 1), (1, 1), indices=places)
+    refusal = dnn.implementations(desc, engine=dnn.Engine(isa="avx2"))[0]
+    assert str(refusal) == "scattered:avx2: windows span 18001 pixels of the plane, more than a table of 16384 has"
+
+
+def test_windows_that_are_wider_than_planes() -> None:
+    """A pixel's number is that of a position beside the plane in the row above; u8 places are positions."""
+    shape = ((1, 1, 9, 6, 1), (4, 2, 1), (2, 4, 2), (2, 3, 4), (1, 0, 0), (0, 1, 0), (0, 2, 1))
+    for places, name in ((dnn.s32, "maxima"), (dnn.u8, "scattered")):
+        pd = check(*gradient(shape, "max", "abx", places), "avx2")
+        assert pd.implementation.removeprefix("reorder+").partition(":")[0].split("+")[0] == name
 
 
 @pytest.mark.parametrize("tag", ["axb~3", "abx~3"])

@@ -8,7 +8,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementations_of
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.pooling.kind import words as forward_words
-from asmdnn.primitives.pooling_backward import maxima, means, spread
+from asmdnn.primitives.pooling_backward import maxima, means, scattered, spread
 from asmdnn.primitives.pooling_backward.description import PoolingBackward
 from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.types import FLOAT_NAMES, FLOATS
@@ -24,7 +24,7 @@ def request_of(desc: PoolingBackward, attr: Attr, engine: Engine) -> tuple[Pooli
     return desc, engine
 
 
-WAYS = {way.NAME: way.plan for way in (maxima, spread, means)}
+WAYS = {way.NAME: way.plan for way in (scattered, maxima, spread, means)}
 plans = implementations_of(request_of, WAYS, f32_level)
 
 
