@@ -97,7 +97,7 @@ def of_segment(net: Network, name: str) -> Exported:
     interface = of_network(planned.runnable, part, segment.plan)
     chosen = checked_name(name) if not isinstance(name, str) or name else identifier(planned.model.body.name)
     title, engine = f"The network {planned.runnable.title}", planned.engine
-    weights = packed(segment)
+    weights = packed(segment).whole()
     return Exported(
         chosen, title, engine.isa, engine.threads, plan=segment.plan, interface=interface, weights=weights, bound={}
     )  # fmt: skip

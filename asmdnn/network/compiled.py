@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from asmdnn.network.calls.running import Runner, result_name
+from asmdnn.network.calls.weights import WeightPieces
 from asmdnn.network.graph import Array
 from asmdnn.network.joining.arena import ArenaLayout, check_layout, layout_of, placed_plan
 from asmdnn.network.joining.buffers import Weight
@@ -93,10 +94,9 @@ def lowered(own: StaticGraph, segment: GraphSegment, engine: Engine) -> FormatPa
     return search.end()
 
 
-def packed(segment: CompiledSegment) -> Array:
-    """All weights in the formats that kernels read, u8[weights_bytes], read-only."""
-    layout, threads = segment.layout, segment.way.steps.engine.threads
-    return segment.pool.packed(segment, segment.weights, layout.weights, layout.weights_bytes, threads)
+def packed(segment: CompiledSegment) -> WeightPieces:
+    """All weights in the formats that kernels read."""
+    return segment.pool.packed(segment, segment.weights, segment.layout.weights, segment.way.steps.engine.threads)
 
 
 def runner_of(segment: CompiledSegment, engine: Engine, names: Sequence[str]) -> Runner:

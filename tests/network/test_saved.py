@@ -82,7 +82,7 @@ def test_bound_and_proved(net: dnn.Network, file: Path) -> None:
 def test_weights_are_used_where_the_file_has_them(file: Path) -> None:
     part = loaded(file)._runnable.native
     assert part is not None
-    weights = part.runner.weights
+    weights = part.runner.weights.whole()
     assert not weights.flags.owndata
     assert not weights.flags.writeable
     assert weights.ctypes.data % mmap.PAGESIZE == 0

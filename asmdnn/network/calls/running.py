@@ -11,6 +11,7 @@ import numpy as np
 from asmdnn.forking import importing
 from asmdnn.memory.allocation import no_memory
 from asmdnn.network.arrays import Array
+from asmdnn.network.calls.weights import WeightPieces
 from asmdnn.network.cuts import Cuts
 from asmdnn.network.limits import COUNTED, Limit, check_count
 from asmdnn.network.passing import is_read
@@ -56,23 +57,23 @@ def native_array(array: Array) -> Array:
 
 
 class Runner:
-    """A plan with its kernels loaded, and its weights, u8[weights_bytes].  names: its tensors in the order in which
-    `run` is told where they lie; moving: (word of a call, number in that order, offset)."""
+    """A plan with its kernels loaded, and its weights.  names: its tensors in the order in which `run` is told where
+    they lie; moving: (word of a call, number in that order, offset); placed: (word, address) of weights."""
 
-    def __init__(self, plan: Plan, weights: Array, program: ExecutablePlan, names: Sequence[str]) -> None:
+    def __init__(self, plan: Plan, weights: WeightPieces, program: ExecutablePlan, names: Sequence[str]) -> None:
         self.plan, self.weights, self.program = plan, weights, program
         tensors, position = list(plan.tensors), {name: i for i, name in enumerate(names)}
         self.moving = tuple(
             (slot, position[tensors[i]], offset) for slot, i, offset in program.places if tensors[i] != WEIGHTS
         )
+        self.placed = tuple(
+            (slot, weights.address(offset)) for slot, i, offset in program.places if tensors[i] == WEIGHTS
+        )
         self._idle: list[NativeCall] = []  # whose weights are placed
 
     def bind(self, addresses: Mapping[str, int], keep: object) -> Callable[[], None]:
         """A call on tensors at these addresses, one for each input and result."""
-        call = self.program.prepare()
-        own = {WEIGHTS: self.weights.ctypes.data}
-        call.bind([own[name] if name in own else addresses[name] for name in self.plan.tensors], (self, keep))
-        return call
+        return self.call([addresses.get(name, 0) for name in self.plan.tensors], (self, keep))
 
     def run(self, addresses: Sequence[int]) -> None:
         """Run on tensors at these addresses; all that a small call costs is here, as in ExecutablePlan.run."""
@@ -91,8 +92,14 @@ class Runner:
 
     def new_call(self) -> NativeCall:
         """One whose weights are placed, and nothing else."""
-        call, weights = self.program.prepare(), self.weights.ctypes.data
-        call.bind([weights if name == WEIGHTS else 0 for name in self.plan.tensors], self)
+        return self.call([0] * len(self.plan.tensors), self)
+
+    def call(self, addresses: Sequence[int], keep: object) -> NativeCall:
+        """One on tensors at these addresses, in the order of the plan's; those of weights do not count."""
+        call = self.program.prepare()
+        call.bind(addresses, keep)
+        for slot, address in self.placed:
+            call.words[slot] = address
         return call
 
 

@@ -25,10 +25,10 @@ class Stepwise:
         self.segment, self.engine = segment, engine
         plan, layout = segment.joined.plan, segment.layout
         self.memory = {name: pages(size) for name, size in plan.scratch_bytes.items()}
-        blob = packed(segment)
+        weights = packed(segment)
         for name, desc in plan.tensors.items():
             start = layout.weights.get(name)
-            self.memory[name] = pages(desc.size_bytes) if start is None else blob[start : start + desc.size_bytes]
+            self.memory[name] = pages(desc.size_bytes) if start is None else weights.part(start, desc.size_bytes)
         segment.check_indices(feeds)
         for name in segment.graph.inputs:
             data, memory = native_array(feeds[name]).reshape(-1).view(np.uint8), self.memory[input_name(name)]

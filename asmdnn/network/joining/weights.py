@@ -1,4 +1,4 @@
-"""Packed weights of a model: what several shapes read in one format is packed and held once."""
+"""Packed weights of a model: each is packed and held once in a format, for all shapes that read it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -10,7 +10,9 @@ from asmdnn.memory import Memory
 from asmdnn.memory.winograd import WinogradDesc
 from asmdnn.network.arrays import Array, same_bits
 from asmdnn.network.calls.running import PAGE_BYTES
+from asmdnn.network.calls.weights import WeightPiece, WeightPieces, in_one, in_pieces
 from asmdnn.network.descriptors import row_major
+from asmdnn.network.joining.arena import aligned
 from asmdnn.network.joining.buffers import Weight
 from asmdnn.primitives.core.descriptor import primitive_desc
 from asmdnn.primitives.core.engine import Engine
@@ -20,7 +22,7 @@ from asmdnn.records import dataclass, field
 from asmdnn.types import HALF_FLOATS
 
 LARGE_BYTES: Final = 1 << 16  # of weights that are worth a kernel
-MOST_LOOKED_AT: Final = 64  # blobs, the last ones, when another shape comes
+MOST_LOOKED_AT: Final = 64  # blobs, those that were read last, when another shape comes
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,22 +39,18 @@ class Blob:
         known = self.weights.get(name)
         return known is not None and known.desc == weight.desc and same_bits(known.array, weight.array)
 
-    def is_for(self, weights: Mapping[str, Weight], places: Mapping[str, int], size: int) -> bool:
-        is_laid_out_so = len(self.data) == size and self.places == places
-        return is_laid_out_so and all(self.has(name, weight) for name, weight in weights.items())
-
 
 class WeightPool:
-    """The blobs of a model's plans.  Threads that pack at the same time may each make one: they have equal bytes.
+    """The blobs of a model's plans: what a plan reads and no other one has read is packed into one of its own.
 
-    A constant that depends on an open dim makes a blob for every shape, so those go whose plans have gone.  The one
-    that was asked for last stays, as the next shape is likely to read it.
+    Threads that pack at the same time may each make one: they have equal bytes.  A constant that depends on an open dim
+    makes a blob for every shape, so those go whose plans have gone.  What was asked for last stays, as the next shape
+    is likely to read it.
     """
 
     def __init__(self) -> None:
         self._blobs: list[Blob] = []
-        self._usual: Blob | None = None  # that most plans read
-        self._of: WeakKeyDictionary[object, Blob] = WeakKeyDictionary()
+        self._of: WeakKeyDictionary[object, Sequence[Blob]] = WeakKeyDictionary()
 
     @property
     def size_bytes(self) -> int:
@@ -60,38 +58,45 @@ class WeightPool:
 
     def share_of(self, user: object) -> int:
         """Bytes that go with a plan.  What most plans read is the model's, and nobody's share."""
-        blob = self._of.get(user)
-        return 0 if blob is None or blob is self._usual else len(blob.data) // max(len(blob.users), 1)
+        most = len(self._of) // 2
+        own = [blob for blob in self._of.get(user, ()) if len(blob.users) <= most]
+        return sum(len(blob.data) // len(blob.users) for blob in own)
 
     def packed(
-        self, user: object, weights: Mapping[str, Weight], places: Mapping[str, int], size: int, threads: int = 1
-    ) -> Array:
-        """All weights in the formats that kernels read, u8[size], for a plan; threads: that pack large ones."""
+        self, user: object, weights: Mapping[str, Weight], places: Mapping[str, int], threads: int = 1
+    ) -> WeightPieces:
+        """All weights in the formats that kernels read, one after another as `places` says; threads: that pack large
+        ones."""
         blobs = self._blobs
-        known = [*blobs[-MOST_LOOKED_AT:], *([self._usual] if self._usual else [])]
-        blob = next((each for each in known if each.is_for(weights, places, size)), None)
-        if blob is None:
-            blob = Blob(weights, places, made(weights, places, size, known, threads))
-        blob.users.add(user)
-        self._of[user] = blob
-        self._blobs = [*(each for each in blobs if each.users and each is not blob), blob]
-        self._usual = max(self._blobs, key=lambda each: len(each.users))
-        return blob.data
+        known = sorted(blobs[-MOST_LOOKED_AT:], key=lambda blob: -len(blob.users))
+        new, sources = dict(weights), dict[str, Blob]()
+        for blob in known:
+            sources |= dict.fromkeys([name for name, weight in new.items() if blob.has(name, weight)], blob)
+            new = {name: weight for name, weight in new.items() if name not in sources}
+        own = made(new, threads)
+        read = self._of[user] = [*dict.fromkeys(sources.values()), *[own] * bool(new)]
+        for blob in read:
+            blob.users.add(user)
+        self._blobs = [*(each for each in blobs if each.users and each not in read), *read]
+        order = sorted(weights, key=places.__getitem__)
+        return in_pieces(piece_of(sources.get(name, own), name) for name in order) if weights else in_one(own.data)
 
 
-def made(
-    weights: Mapping[str, Weight], places: Mapping[str, int], size: int, known: Sequence[Blob], threads: int = 1
-) -> Array:
-    """u8[size]: weights are copied from blobs that have them, else packed."""
-    blob = pages(size)
+def piece_of(blob: Blob, name: str) -> WeightPiece:
+    """A weight with the bytes up to the next one."""
+    return WeightPiece(blob.data, blob.places[name], aligned(blob.weights[name].desc.size_bytes))
+
+
+def made(weights: Mapping[str, Weight], threads: int) -> Blob:
+    """Weights packed one after another."""
+    places, end = dict[str, int](), 0
     for name, weight in weights.items():
-        place = blob[places[name] :][: weight.desc.size_bytes]
-        source = next((one for one in known if one.has(name, weight)), None)
-        if source:
-            place[:] = source.data[source.places[name] :][: len(place)]
-        else:
-            pack(weight, place, threads)
-    return blob
+        places[name] = end
+        end += aligned(weight.desc.size_bytes)
+    data = pages(end)
+    for name, weight in weights.items():
+        pack(weight, data[places[name] :][: weight.desc.size_bytes], threads)
+    return Blob(weights, places, data)
 
 
 def pack(weight: Weight, place: Array, threads: int) -> None:

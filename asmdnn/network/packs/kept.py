@@ -202,15 +202,15 @@ def announced(make: Callable[[Sequence[str]], Runner], add: Callable[[Runner], N
     return runner
 
 
-def put(key: str, planned: "NetworkPlan", runners: Sequence[Runner], weights_keys: Sequence[str] = ()) -> None:
-    """Store a network, if it can be written down.  runners: of its native parts; with keys, their weights are kept
-    under these."""
+def put(key: str, planned: "NetworkPlan", runners: Sequence[Runner], weights_said: Sequence[Any] = ()) -> None:
+    """Store a network, if it can be written down.  runners: of its native parts; weights_said: of their weights, if
+    these are kept elsewhere."""
     with importing():
         from asmdnn.network.packs.saving import kept_pieces
 
     kept, own = store(), key if planned.runnable.native else key_with_numpy(key)
     try:
         if kept:
-            kept.put_image(own, kept_pieces(planned, own, runners, weights_keys))
+            kept.put_image(own, kept_pieces(planned, own, runners, weights_said))
     except NotPackable:  # by a plan or a node that has no words for a value: it is planned every time
         pass

@@ -1,7 +1,7 @@
 """The shapes of an open network in the cache on disk: one that any process has planned is not planned again.
 
-A shape's file has its plan and its kernels.  The packed weights, which nearly all shapes of a model have in common, are
-a file of their own, under the sum of their bytes.  Shapes from the disk share weights, and kernels with equal code.
+A shape's file has its plan and its kernels.  Packed weights are files of their own, under the sum of their bytes: those
+of the first shape, and what further ones read besides.  Shapes from disk share weights, and kernels with equal code.
 """
 
 import hashlib
@@ -13,10 +13,11 @@ from asmdnn.forking import importing
 from asmdnn.jit import image_file
 from asmdnn.jit.image_file import Image
 from asmdnn.network.arrays import Array
+from asmdnn.network.calls.weights import WeightPieces, checked_piece, in_pieces
 from asmdnn.network.dims import OpenDims, open_read, open_text
 from asmdnn.network.packs.kept import find, put, store
 from asmdnn.network.packs.kept_stages import MakeStages
-from asmdnn.network.packs.pieces import SharedKernels, proved
+from asmdnn.network.packs.pieces import SharedKernels, octets, proved
 from asmdnn.network.packs.saved import PackedNetwork, versions
 from asmdnn.network.packs.saved_parts import array_at
 from asmdnn.network.packs.saved_states import at_first_read, at_first_text
@@ -30,35 +31,42 @@ Dims = Mapping[str, tuple[int, ...]]
 
 
 class SharedPieces(SharedKernels):
-    """Of the shapes of one network."""
+    """Of the shapes of one network.  What a file says of weights are their pieces: key, place and size of each."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._weights: dict[str, memoryview] = {}
-        self._packed: list[tuple[ref[Array], str]] = []  # what was stored, and its key
+        self._blobs: dict[str, Array] = {}
+        self._stored: list[tuple[ref[Array], str]] = []  # and the key of each
 
-    def weights(self, image: Image, part: Mapping[str, Any]) -> memoryview:
+    def weights(self, image: Image, part: Mapping[str, Any]) -> WeightPieces:
         """Raises KeyError where there are none, ValueError where they are damaged."""
-        key = part["weights"]
-        if key not in self._weights:
+        return in_pieces([checked_piece(self.blob(key), at, size) for key, at, size in part["weights"]])
+
+    def blob(self, key: str) -> Array:
+        """Raises KeyError where there is none, ValueError where it is damaged."""
+        if key not in self._blobs:
             kept = store()
             found = kept.get_image(key) if kept else None
             if found is None:
                 raise KeyError(key)
-            self._weights[key] = proved(found.apart, key)
-        return self._weights[key]
+            self._blobs[key] = octets(proved(found.apart, key))
+        return self._blobs[key]
 
-    def put(self, weights: Array) -> str:
-        """Store packed weights, once; their key."""
-        known = next((key for packed, key in self._packed if packed() is weights), "")
+    def put(self, weights: WeightPieces) -> list[tuple[str, int, int]]:
+        """Store packed weights, each blob once; what a file says of them."""
+        return [(self.key_of(piece.blob), piece.at, piece.size) for piece in weights.pieces]
+
+    def key_of(self, blob: Array) -> str:
+        """That of a blob which is stored then."""
+        known = next((key for stored, key in self._stored if stored() is blob), "")
         if not known:
-            data = weights.data.cast("B")
+            data = blob.data.cast("B")
             known = byte_sum(data).hex()
             kept = store()
-            if kept and known not in self._weights:
+            if kept and known not in self._blobs:
                 kept.put_image(known, image_file.pieces_of({"key": known, "title": "weights"}, {}, [data]))
-            self._packed = [(packed, key) for packed, key in self._packed if packed() is not None]
-            self._packed.append((ref(weights), known))
+            self._stored = [(stored, key) for stored, key in self._stored if stored() is not None]
+            self._stored.append((ref(blob), known))
         return known
 
 

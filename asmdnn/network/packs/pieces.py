@@ -4,22 +4,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from asmdnn.jit.image_file import Image
 from asmdnn.jit.kernels import Fetched, LoadedKernel, mapped
+from asmdnn.network.arrays import Array
+from asmdnn.network.calls.weights import WeightPieces, checked_piece, in_one
 from asmdnn.runtime.byte_sums import byte_sum
 
 
 class NetworkPieces:
     """Each network its own."""
 
-    def weights(self, image: Image, part: Mapping[str, Any]) -> memoryview:
+    def weights(self, image: Image, part: Mapping[str, Any]) -> WeightPieces:
         """Of a native part, by its text.  Raises KeyError where there are none, ValueError where they are damaged."""
         if not part.get("sum"):
-            return image.sections["weights"]
-        start, size = part["apart"]
-        if not (type(start) is type(size) is int and 0 <= start <= start + size <= len(image.apart)):
-            raise ValueError("the weights lie outside of the file")
-        return proved(image.apart[start : start + size], part["sum"])
+            return in_one(octets(image.sections["weights"]))
+        found = checked_piece(octets(image.apart), *part["apart"])
+        proved(found.data.data, part["sum"])
+        return in_one(found.data)
 
     def kernels(self, fetched: Sequence[Fetched]) -> list[LoadedKernel]:
         """In executable memory, in this order."""
@@ -27,6 +30,11 @@ class NetworkPieces:
 
 
 EACH_ITS_OWN = NetworkPieces()
+
+
+def octets(data: memoryview) -> Array:
+    """u8[bytes], read-only."""
+    return np.frombuffer(data, np.uint8)
 
 
 def proved(weights: memoryview, wanted: str) -> memoryview:

@@ -26,10 +26,10 @@ from asmdnn.version import __version__
 
 WALKING = (  # the sources that what is in a file depends on beside its own code: who reads it, and what walks the plan
     "generators/context.py", "generators/executor.py", "network/joining/arena.py", "network/calls/running.py",
-    "network/packs/saved.py", "network/packs/saved_parts.py", "network/packs/saved_states.py", "network/states.py",
-    "network/packs/node_text.py", "network/packs/kept_stages.py", "network/words.py", "network/cuts.py",
-    "network/limits.py", "planning/codec.py", "planning/phase.py", "planning/phases.py", "planning/splitting.py",
-    "runtime/context.py", "runtime/buffers.py", "runtime/execution.py",
+    "network/calls/weights.py", "network/packs/saved.py", "network/packs/saved_parts.py",
+    "network/packs/saved_states.py", "network/states.py", "network/packs/node_text.py", "network/packs/kept_stages.py",
+    "network/words.py", "network/cuts.py", "network/limits.py", "planning/codec.py", "planning/phase.py",
+    "planning/phases.py", "planning/splitting.py", "runtime/context.py", "runtime/buffers.py", "runtime/execution.py",
 )  # fmt: skip
 
 

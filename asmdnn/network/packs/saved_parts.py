@@ -27,6 +27,7 @@ from asmdnn.network.calls.running import (
     input_name,
     result_name,
 )
+from asmdnn.network.calls.weights import WeightPieces
 from asmdnn.network.cuts import check_cuts, cuts_read
 from asmdnn.network.joining.arena import ArenaLayout, check_layout, lives_of, placed_plan
 from asmdnn.network.joining.joined import JoinedPlan, StateTensors
@@ -83,12 +84,12 @@ class SavedKernel:
 
 @dataclass(frozen=True, eq=False)
 class PackedCall:
-    """A native part that was planned before; weights: u8[weights_bytes].  All else is as in CompiledSegment."""
+    """A native part that was planned before.  All is as in CompiledSegment, but that its weights are packed."""
 
     joined: JoinedPlan
     layout: ArenaLayout
     plan: Plan
-    weights: Array
+    weights: WeightPieces
 
     def check(self) -> None:
         """Prove what CompiledSegment.check() proves.  Raises PlanError."""
@@ -157,14 +158,14 @@ class PartReader:
     def native(self, text: dict[str, Any]) -> NativePart:
         require(all(type(number) is int and number >= 0 for number in text["kernels"]), "kernels that are none")
         kernels = [self._kernels[number] for number in text["kernels"]]
-        weights = np.frombuffer(self._pieces.weights(self._image, text), np.uint8)
+        weights = self._pieces.weights(self._image, text)
         (*specs, _) = kernels
         own = plan_of(text["plan"], lambda number: integers(self.array(number)), specs)
         check_decoded(own)
         states = tuple(StateTensors(*names) for names in text["states"])
         require(all(isinstance(name, str) for each in states for name in each), "states that are none")
         joined = JoinedPlan(own, (), tuple(text["layout"]["weights"]), states)
-        layout = layout_read(own, text["layout"], len(weights))
+        layout = layout_read(own, text["layout"], weights)
         plan = placed_plan(joined, layout)
         known = dict(zip(specs, text["kernels"], strict=False))
         used = [known[spec] for spec in plan.specs]
@@ -235,17 +236,18 @@ def limits_of(text: dict[str, Any]) -> dict[str, Limit]:
     return {name: Limit(*limit) for name, limit in text.items()}
 
 
-def layout_read(plan: Plan, text: dict[str, Any], weights_bytes: int) -> ArenaLayout:
-    """Where values and weights lie, inside of what there is."""
+def layout_read(plan: Plan, text: dict[str, Any], packed: WeightPieces) -> ArenaLayout:
+    """Where values and weights lie, inside of what there is; each weight in a piece."""
     arena, arena_bytes, weights = dict(text["arena"]), text["arena_bytes"], dict(text["weights"])
     lives = lives_of(plan)
     require(arena.keys() == lives.keys() and weights.keys() <= plan.tensors.keys(), "a layout of other values")
     require(type(arena_bytes) is int and arena_bytes <= LARGEST_SCRATCH_BYTES, "no size of the arena")
-    for places, room in ((arena, arena_bytes), (weights, weights_bytes)):
+    for places, room in ((arena, arena_bytes), (weights, packed.size)):
         for name, at in places.items():
             fits = type(at) is int and at >= 0 and at % ALIGNMENT_BYTES == 0 and at + plan.buffer_bytes(name) <= room
             require(fits, f"{name} lies outside")
-    return ArenaLayout(arena, arena_bytes, lives, weights, weights_bytes)
+    require(all(packed.holds(at, plan.buffer_bytes(name)) for name, at in weights.items()), "weights that are cut")
+    return ArenaLayout(arena, arena_bytes, lives, weights, packed.size)
 
 
 def declared_or_late(named: Mapping[str, Any]) -> Types:

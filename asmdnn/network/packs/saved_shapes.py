@@ -1,7 +1,7 @@
 """An open network from a file: the shapes that were saved, each read when it comes first.
 
 The text has what all have in common, their kernels too.  Each shape has a text and arrays of its own, as those of a
-network (saved.py), with kernels by number, and the name of the section that its weights are.
+network (saved.py), with kernels by number, and where its weights lie in the section of all.
 """
 
 import json
@@ -11,11 +11,12 @@ from typing import Any
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.jit.image_file import Image, refusal
+from asmdnn.network.calls.weights import WeightPieces, checked_piece, in_pieces
 from asmdnn.network.dims import Shapes, open_read
 from asmdnn.network.graph import Model
 from asmdnn.network.network import Network, Origin
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.packs.pieces import SharedKernels
+from asmdnn.network.packs.pieces import SharedKernels, octets
 from asmdnn.network.packs.saved import check_versions, saved
 from asmdnn.network.packs.saved_parts import array_at
 from asmdnn.network.packs.saved_states import at_first_read
@@ -30,6 +31,7 @@ class PackedShapes(SharedKernels):
     def __init__(self, image: Image, name: str, threads: int) -> None:
         super().__init__()
         self._image, self._name, self._threads = image, name, threads
+        self._weights = octets(image.sections["weights"])
         arrays = [array_at(image.sections["arrays"], *place) for place in image.text["arrays"]]
         self.states = at_first_read(image.text["states"], arrays.__getitem__)
         self._numbers = {key_of(shapes_of(each["dims"])): i for i, each in enumerate(image.text["shapes"])}
@@ -38,9 +40,9 @@ class PackedShapes(SharedKernels):
     def shapes(self) -> list[Shapes]:
         return [dict(key) for key in self._numbers]
 
-    def weights(self, image: Image, part: Mapping[str, Any]) -> memoryview:
-        """Raises KeyError where there are none."""
-        return self._image.sections[image.text["weights"]]
+    def weights(self, image: Image, part: Mapping[str, Any]) -> WeightPieces:
+        """Raises KeyError where there are none, ValueError for places that are none."""
+        return in_pieces([checked_piece(self._weights, *place) for place in image.text["weights"]])
 
     def at(self, asked: Shapes) -> Network:
         """The network of a shape.  Raises InvalidArguments where it was not saved, or makes no sense."""

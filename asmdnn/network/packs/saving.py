@@ -9,9 +9,9 @@ from asmdnn.errors import InvalidArguments, NotPackable, shown
 from asmdnn.generators.contract import Spec
 from asmdnn.jit import image_file, pack_file
 from asmdnn.network.calls.running import NativePart, Runner
+from asmdnn.network.calls.weights import WeightPieces
 from asmdnn.network.compiled import CompiledSegment, packed
 from asmdnn.network.cuts import cuts_text
-from asmdnn.network.graph import Array
 from asmdnn.network.narrow.storage import precision_text
 from asmdnn.network.packs.saved import PackedNetwork, versions
 from asmdnn.network.packs.saved_states import states_text
@@ -44,27 +44,28 @@ def image_of(source: NetworkPlan | PackedNetwork) -> bytes:
     text, sections, (weights,) = written(source)
     (part,) = text["parts"]
     text = {**text, "key": "", "parts": [{**part, "weights": "", "sum": ""}]}
-    return image_file.image_of(text, {**sections, "weights": [weights.data.cast("B")]})
+    return image_file.image_of(text, {**sections, "weights": [weights.whole().data.cast("B")]})
 
 
 def kept_pieces(
-    source: NetworkPlan, key: str, runners: Sequence[Runner], weights_keys: Sequence[str] = ()
+    source: NetworkPlan, key: str, runners: Sequence[Runner], weights_said: Sequence[Any] = ()
 ) -> list[image_file.Piece]:
-    """What a file in a cache consists of.  key: what it is kept under; runners: of its native parts; weights_keys: what
-    their weights are kept under, if they are not to be in this file.  Raises NotPackable."""
+    """What a file in a cache consists of.  key: what it is kept under; runners: of its native parts; weights_said: of
+    their weights, if they are not to be in this file.  Raises NotPackable."""
     text, sections, weights = written(source, runners)
     natives = [part for part in text["parts"] if "plan" in part]
     apart = Shelf()
-    for part, blob, weights_key in zip(natives, weights, weights_keys or [""] * len(weights), strict=True):
-        data = blob.data.cast("B")
-        own = {"sum": ""} if weights_key else {"sum": byte_sum(data).hex(), "apart": [apart.put(data), len(data)]}
-        part |= {"weights": weights_key, **own}
+    for part, packed_weights, said in zip(natives, weights, weights_said or [()] * len(weights), strict=True):
+        part |= {"weights": said, "sum": ""}
+        if not said:
+            data = packed_weights.whole().data.cast("B")
+            part |= {"sum": byte_sum(data).hex(), "apart": [apart.put(data), len(data)]}
     return image_file.pieces_of({**text, "key": key}, sections, apart.pieces)
 
 
 def written(
     source: NetworkPlan | PackedNetwork, runners: Sequence[Runner] | None = None
-) -> tuple[Text, Sections, list[Array]]:
+) -> tuple[Text, Sections, list[WeightPieces]]:
     """What its file says, the sections of code and arrays, and the weights of its native parts.  runners: of a network
     that is to be kept in the cache: what batches do to bits is left out, as all would have to be planned again for
     that.  Raises NotPackable."""
@@ -73,7 +74,7 @@ def written(
         return source.image.text, sections, [part.weights for part in source.natives]
     if source.later and runners is None:
         raise NotPackable("data decide dims of the network, whose model a file of its own lacks")
-    writer, weights, parts = PartWriter(), list[Array](), list[Text]()
+    writer, weights, parts = PartWriter(), list[WeightPieces](), list[Text]()
     segments = iter(segment for segment in source.segments if isinstance(segment, CompiledSegment))
     known = iter(runners or ())
     for part in source.runnable.parts:
@@ -94,12 +95,12 @@ def specs_of(segment: CompiledSegment) -> list[Spec]:
     return [*segment.joined.plan.specs, executor_spec(segment.joined.plan)]
 
 
-def generated(segment: CompiledSegment) -> tuple[Mapping[Spec, bytes], Array]:
+def generated(segment: CompiledSegment) -> tuple[Mapping[Spec, bytes], WeightPieces]:
     """Code and weights of a part that has not run."""
     return {spec: kernel_cache().fetch(spec).code for spec in specs_of(segment)}, packed(segment)
 
 
-def loaded(segment: CompiledSegment, runner: Runner) -> tuple[Mapping[Spec, bytes], Array]:
+def loaded(segment: CompiledSegment, runner: Runner) -> tuple[Mapping[Spec, bytes], WeightPieces]:
     """Code and weights of a part that has run."""
     specs = specs_of(segment)
     known = dict(zip([*runner.plan.specs, specs[-1]], runner.program.kernels, strict=True))

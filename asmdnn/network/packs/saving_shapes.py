@@ -1,13 +1,12 @@
 """An open network as a file; see saved_shapes.py for what is in it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from os import PathLike
 
-import numpy as np
-
 from asmdnn.jit import image_file, pack_file
-from asmdnn.network.arrays import Array
+from asmdnn.network.calls.weights import WeightPieces
 from asmdnn.network.dims import OpenDims, Shapes, open_text
 from asmdnn.network.packs.saved import PackedNetwork, versions
 from asmdnn.network.packs.saved_parts import code_at
@@ -16,6 +15,7 @@ from asmdnn.network.packs.saving import Sections, path_of, written
 from asmdnn.network.packs.saving_parts import PartWriter, Shelf, Text
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.states import StateArrays
+from asmdnn.runtime.byte_sums import byte_sum
 
 Source = NetworkPlan | PackedNetwork
 
@@ -35,15 +35,15 @@ def image_of(
     title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]], states: StateArrays | None = None
 ) -> bytes:
     """The file's bytes.  states: what all shapes share."""
-    kernels, blobs, entries, sections = SharedCode(), list[Array](), list[Text](), Sections()
+    kernels, shared, entries, sections = SharedCode(), SharedWeights(), list[Text](), Sections()
     for number, (shapes, source) in enumerate(sources):
         text, own, (weights,) = written(source)
-        place = place_of(blobs, weights)
-        entries.append({"dims": shapes, "weights": f"weights {place}"})
+        (part,) = text["parts"]
+        entries.append({"dims": shapes, "weights": shared.places_of(weights, part["layout"]["weights"].values())})
         said = {**text, "key": "", "kernels": kernels.numbers_of(text, b"".join(own["code"]))}
         sections |= {f"text {number}": [json.dumps(said).encode()], f"arrays {number}": own["arrays"]}
     sections["code"] = kernels.code.pieces
-    sections |= {f"weights {i}": [blob.data.cast("B")] for i, blob in enumerate(blobs)}
+    sections["weights"] = shared.shelf.pieces
     writer = PartWriter()
     at_first = at_first_text(states, writer.array)
     sections["arrays"] = writer.shelf.pieces
@@ -60,13 +60,38 @@ def image_of(
     return image_file.image_of(text, sections)
 
 
-def place_of(blobs: list[Array], weights: Array) -> int:
-    """Where weights are among others, after which they come if there are no equal ones."""
-    for i, blob in enumerate(blobs):
-        if blob is weights or np.array_equal(blob, weights):
-            return i
-    blobs.append(weights)
-    return len(blobs) - 1
+class SharedWeights:
+    """The packed weights of all shapes, each once."""
+
+    def __init__(self) -> None:
+        self.shelf = Shelf()
+        self._known = dict[bytes, int]()  # by sum
+        self._lying = dict[tuple[int, int], int]()  # by address and size
+        self._held = list[WeightPieces]()  # so that addresses stay their own
+
+    def places_of(self, weights: WeightPieces, starts: Iterable[int]) -> list[tuple[int, int]]:
+        """Place and size of the pieces of a shape's weights, which begin there."""
+        self._held.append(weights)
+        ends = [*sorted(starts), weights.size]
+        found = list[tuple[int, int]]()
+        for start, end in pairwise(ends):
+            at, size = self.place_of(weights, start, end - start), end - start
+            if found and sum(found[-1]) == at:
+                found[-1] = found[-1][0], found[-1][1] + size
+            else:
+                found.append((at, size))
+        return found
+
+    def place_of(self, weights: WeightPieces, start: int, size: int) -> int:
+        """Of a weight."""
+        key = weights.address(start), size
+        if key not in self._lying:
+            data = weights.part(start, size).data.cast("B")
+            own = byte_sum(data) + size.to_bytes(8)
+            if own not in self._known:
+                self._known[own] = self.shelf.put(data)
+            self._lying[key] = self._known[own]
+        return self._lying[key]
 
 
 class SharedCode:
