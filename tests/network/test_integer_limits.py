@@ -43,6 +43,7 @@ OPERATORS: dict[str, Make] = {
     "a number": lambda g, a, b: g.apply("Cast", a, to=1),
     "number of a sum": lambda g, a, b: g.apply("Cast", g.apply("Add", a, b), to=1),
     "32 bits": lambda g, a, b: g.apply("Cast", g.apply("Sub", a, b), to=6),
+    "truth of a product": lambda g, a, b: g.apply("Cast", g.apply("Mul", a, b), to=9),
     "products": lambda g, a, b: g.apply("MatMul", a, g.apply("Transpose", b, perm=(1, 0))),
     "scattered": lambda g, a, b: g.apply("ScatterElements", a, np.zeros((3, 5), np.int64), b, axis=1, reduction="add"),
 }
@@ -155,6 +156,32 @@ def test_counts_beyond_2_24_have_no_kernel() -> None:
     for y in (g.apply("ReduceSum", true, np.array([1])), g.apply("CumSum", true, const(1))):
         with pytest.raises(AsmdnnError, match="has no kernel"):
             g.compile(y=y, engine=engine())
+
+
+def test_masks_of_pairs_of_tokens() -> None:
+    """Which are products of masks that are nothing but truths, as DeBERTa has them."""
+    g = dnn.Graph("pairs")
+    mask, x = g.input("mask", ("n", "t"), np.int64), g.input("x", ("n", "t", "t"))
+    rows, columns = (g.apply("Unsqueeze", mask, np.array([axis])) for axis in (1, 2))
+    truth = g.apply("Cast", g.apply("Mul", rows, columns), to=9)
+    net = g.compile(y=g.apply("Where", g.apply("Not", truth), np.float32(-9), x), engine=engine())
+    for n, t in ((1, 3), (2, 7), (3, 16)):
+        masks = np.random.default_rng(t).integers(0, 2, (n, t)) * np.array([1, -EXACT, EXACT - 1])[:n, None]
+        given = {"mask": masks, "x": random(n, t, t)}
+        np.testing.assert_array_equal(net.run(given)["y"], reference(net, given)["y"])
+    with pytest.raises(dnn.InvalidArguments, match=rf"mask\[0, 0\] is {EXACT},"):
+        net.run({"mask": np.full((1, 3), EXACT), "x": random(1, 3, 3)})
+
+
+@pytest.mark.parametrize("what", ["a number, too", "an output, too", "int32, whose products wrap around to 0"])
+def test_products_of_masks_that_are_more_than_truths(what: str) -> None:
+    g = dnn.Graph("pairs")
+    dtype = np.int32 if what.startswith("int32") else np.int64
+    product = g.apply("Mul", g.input("a", (3,), dtype), g.input("b", (3,), dtype))
+    outputs = {"y": g.apply("Cast", product, to=9)}
+    more = {"a number, too": {"z": g.apply("Cast", product, to=1)}, "an output, too": {"z": product}}
+    with pytest.raises(dnn.Unimplemented, match="Mul"):
+        g.compile(**outputs, **more.get(what, {}), engine=engine())
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])

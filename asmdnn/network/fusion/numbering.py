@@ -123,6 +123,12 @@ class KnownIntegers:
         known = [one for one in found if one is not None]
         return known if len(known) == len(found) else None
 
+    def is_truth_alone(self, name: str) -> bool:
+        """Whether nothing is asked of an integer but whether it is 0."""
+        readers = [node for node in self.source.nodes if name in node.inputs]
+        is_cast = all(node.op == "Cast" and self.values[node.outputs[0]].dtype == TRUTH for node in readers)
+        return is_cast and name not in self.source.outputs.values()
+
     def is_count(self, name: str) -> bool:
         """Whether it is a constant of f32 that are integers."""
         data = self.values[name].data if name != NOTHING else None

@@ -40,7 +40,7 @@ from asmdnn.network.fusion.exact import (
     without_signs,
 )  # fmt: skip
 from asmdnn.network.fusion.narrow import BITS, NARROW_TYPES, UNSIGNED, product, range_of, wrapping
-from asmdnn.network.fusion.numbering import F32, OPSET, TRUTH, WIDE
+from asmdnn.network.fusion.numbering import F32, OPSET, TRUTH, WIDE, combined
 from asmdnn.network.fusion.places import PlaceOperators
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import size_along
@@ -233,7 +233,10 @@ class Numbering(BitOperators, PlaceOperators):
         changed: dict[str, Any] = {"op": MAP, "function": quotient} if node.op == "Div" else {}
         if node.op == "Mod" and found[0].bounds.size > EXACT:
             changed = {"op": MAP, "function": partial(far_remainder, is_fmod=bool(node.get("fmod", 0)))}
-        known = self.bounded(node, bounds, *found)
+        if node.op == "Mul" and dtype == np.int64 and self.is_truth_alone(node.outputs[0]):  # which nothing wraps to 0
+            known = combined(f"{node.outputs[0]} as numbers", bounds, found)
+        else:
+            known = self.bounded(node, bounds, *found)
         if dtype in NARROW_TYPES:
             return self.wraps(node, [one.name for one in found], bounds, **changed)
         if dtype in UNSIGNED and bounds.least < 0:
