@@ -49,6 +49,10 @@ _FAR_PIXELS: Final = (
     "--conv --dir=FWD_I --stag=axb --dtag=axb mb2ic3ih56oc160oh56kh3ph1 mb1ic16ih160oc64oh160kh1 "
     "mb8ic128ih28oc512oh28kh1"
 )
+_SHORT_PIXELS: Final = (
+    "--conv --dir=FWD_I --stag=axb --dtag=axb mb2ic8ih112oc512oh112kh1 mb2ic16ih112oc256oh112kh1 "
+    "mb4ic3ih56oc256oh56kh1 --dt=bf16 mb1ic16ih224oc128oh224kh1"
+)
 _FAR_MAXIMA: Final = (
     "--pool --dir=BWD_D --alg=max --tag=axb mb1ic256ih80oh78kh3ph0 mb4ic512ih28oh28kh5ph2 mb1ic64ih160oh158kh3ph0"
 )
@@ -137,6 +141,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "convolution.strided_ahead_bytes": _trial(_STRIDES),
         "convolution.held_strided_bytes": _trial(_STRIDES),
         "convolution.windows_ahead_bytes": _trial(_WINDOWS),
+        "convolution.dst_runs_bytes": _trial(_SHORT_PIXELS),
         "convolution.streaming_tile_bytes": _trial(_LARGE_TILES),
         "convolution.part_turns": _trial(_LARGE_PARTS),
         "convolution.rows_of_whole": _trial(_GROUPS_OF_16),

@@ -43,6 +43,14 @@ def conv_tiles(isa: str, types: Types) -> Iterator[ConvTileSpec]:
             yield of_types(tile, isa, types, bf16, number % types.group)
 
 
+def streamed_tiles(isa: str, types: Types) -> Iterator[ConvTileSpec]:
+    """Pairs that fill lines, past the caches; a vector without another one beside it, and a tail."""
+    level, lanes = f32_level(isa), lanes_of(isa)
+    for channels, post_ops in ((2 * lanes, ()), (3 * lanes, (ReluOp(0.0),)), (4 * lanes - 3, ())):
+        tile = conv.plain(level, 3, channels, bias=True, post_ops=post_ops, dst_pixel_bytes=16 * lanes, streams=True)
+        yield of_types(tile, isa, types, bf16)
+
+
 def matmul_tiles(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
     lanes = lanes_of(isa)
     for number, post_ops in enumerate(chains(isa, len(ARGUMENTS))):
@@ -53,5 +61,6 @@ def matmul_tiles(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
 
 FAMILIES = {
     **{f"conv-pairs-{types}-{isa}": partial(conv_tiles, isa, types) for types, isa in LEVELS},
+    **{f"conv-streamed-pairs-{types}-{isa}": partial(streamed_tiles, isa, types) for types, isa in LEVELS},
     **{f"matmul-pairs-{types}-{isa}": partial(matmul_tiles, isa, types) for types, isa in LEVELS},
 }

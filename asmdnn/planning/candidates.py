@@ -44,6 +44,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "convolution.strided_ahead_bytes": (MB, 8 * MB, 1 << 40),
         "convolution.windows_ahead_bytes": (4 * MB, 1 << 40),
         "convolution.held_strided_bytes": (16 * MB, 1 << 40),
+        "convolution.dst_runs_bytes": (MB, 1 << 60),
         "convolution.streaming_tile_bytes": (16 * MB, 1 << 60),
         "convolution.part_turns": (1, 16, 32, 64),
         "convolution.rows_of_whole": (False, True),

@@ -81,6 +81,8 @@ class ConvolutionTuning:
     rows_ahead_l2: float = 1e9  # src and dst of rows are, of so many L2s of each thread, channels last; nor is this,
     rows_ahead_bytes: int = 1 << 40  # if the rows of src that a window moves on by are no more
     dst_ahead_l2: float = 1e9  # lines of a dst of so many L2s, channels last: nor this
+    dst_run_cycles: float = 3.0  # of a run of lines that a tile writes, of a pixel or of several that touch,
+    dst_runs_bytes: int = 1 << 60  # in images of so many bytes of dst: not timed on a Zen 3,
     streaming_tile_bytes: int = 1 << 60  # larger ones go past the caches, if tiles write whole lines
     part_turns: int = 1  # of each part of a deconvolution for a panel of weights,
     part_turns_bytes: int = 32 << 20  # where dst is larger

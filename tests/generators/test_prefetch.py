@@ -13,6 +13,7 @@ from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
 from asmdnn.generators.functions.elementwise_code import AHEAD_BYTES, INTERLEAVED
 from asmdnn.generators.pooling.maxima_gradient import DIFF, PLACES, MaximaGradientSpec
+from asmdnn.isa.element import LANE_BYTES
 from asmdnn.isa.elements import size_of
 from asmdnn.isa.vectors import lanes_of
 from tests.generators.codes import by_name, code_of
@@ -133,10 +134,12 @@ STREAMED_TILES = tuple(spec for spec in CONVOLUTIONS if spec.streams)
 
 @by_name(STREAMED_TILES)
 def test_streamed_tiles(spec: ConvTileSpec) -> None:
-    """Every whole vector of dst has one store past the caches, beside one for a dst that begins within a vector."""
+    """Every whole vector of memory has one store past the caches, beside one for a dst that begins within a vector; of
+    bf16 it is two vectors of sums."""
     listing = code_of(spec).listing
     assert listing is not None
     whole = spec.vectors if spec.whole_vectors else spec.channels // lanes_of(spec.isa)
+    whole = whole * spec.dst_type.size_bytes // LANE_BYTES
     streamed = [line.text for line in listing if line.text.startswith("vmovntps")]
     assert len(streamed) == len(spec.src_pixel_bytes) * whole
 

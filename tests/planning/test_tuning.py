@@ -66,7 +66,7 @@ GRADIENT = dnn.ConvolutionBackwardWeights(
     (1, 1), (1, 1), algorithm=dnn.Algorithm.convolution_auto,
 )  # fmt: skip
 FAR_PIXELS = dnn.ConvolutionForward(
-    desc((1, 8, 9, 9), "acdb"), desc((64, 8, 1, 1), "any"), dst=desc((1, 64, 9, 9), "acdb")
+    desc((1, 8, 9, 9), "acdb"), desc((96, 8, 1, 1), "any"), dst=desc((1, 96, 9, 9), "acdb")
 )
 DEPTHWISE = dnn.ConvolutionForward(
     desc((1, 16, 9, 9), "any"), desc((16, 1, 1, 3, 3), "any"), dst=desc((1, 16, 7, 7), "any")
@@ -148,6 +148,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("convolution", {"held_ahead_bytes": 1}, POINTWISE),
     ("convolution", {"far_pixels_l2": 0.001}, PIXELS),
     ("convolution", {"dst_ahead_l2": 0.001}, FAR_PIXELS),
+    ("convolution", {"dst_runs_bytes": 1}, FAR_PIXELS),
     ("convolution", {"rows_ahead_l2": 0.001}, LAST_ROWS),
     ("convolution", {"strided_ahead_bytes": 1}, STRIDED),
     ("convolution", {"held_strided_bytes": 1}, STRIDED),
@@ -373,7 +374,8 @@ def test_panels_of_one_vector(sizes: tuple[int, int, int], columns: int) -> None
     [
         ("zen5", "avx512_core", dnn.f32, (dnn.Eltwise("relu"),), True),
         ("zen5", "avx512_core", dnn.f32, (dnn.Sum(),), False),
-        ("zen5", "avx512_core_bf16", dnn.bf16, (), False),
+        ("zen5", "avx512_core_bf16", dnn.bf16, (), True),
+        ("zen5", "avx512_core", dnn.bf16, (), False),
         ("zen5", "avx2", dnn.f32, (), False),
         ("zen4", "avx512_core", dnn.f32, (), False),
     ],

@@ -118,10 +118,10 @@ class ConvTileCode:
         def walk() -> None:
             self.walk_dst(store, epilogue.key)
 
-        if not spec.streams:
+        if not (spec.streams and epilogue.stores_vectors):
             walk()
             return
-        assert not any(at % v.bytes for at in (spec.dst_pixel_bytes, spec.dst_vector_bytes))
+        assert not any(at % v.bytes for at in (spec.dst_pixel_bytes, spec.dst_vector_bytes * (1 + epilogue.pairs)))
         first, *others = sorted({spec.place_in_dst(j)[0] for j in range(spec.vectors)})
         with asm.gp.taken("all pointers to dst") as bits:
             asm.MOV(bits, mem(asm.frame, 8 * first))

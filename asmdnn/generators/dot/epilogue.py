@@ -19,6 +19,7 @@ from asmdnn.generators.functions.typed_program import of_lanes, without_relu
 from asmdnn.generators.functions.values import Slots, Source
 from asmdnn.generators.stores import if_aligned
 from asmdnn.isa.assembler import Pointer, Register, mem
+from asmdnn.isa.element import LANE_BYTES
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.packing import packing_of
 from asmdnn.isa.vector import Broadcast, Lanes, Vector
@@ -35,7 +36,7 @@ class TileEpilogue:
     homes: where the pointers to operands lie, by argument, if not in the frame.  types: of what is stored and read.
     tile: registers of sums by row and vector, where `finish` takes them in the order of held.py; they are free after.
     touching: whether the vectors of a row of the tile touch in dst, so that two may be rounded and stored at once.
-    streams: whole vectors go past the caches.
+    streams: whole vectors of memory go past the caches.
     """
 
     def __init__(
@@ -57,6 +58,11 @@ class TileEpilogue:
         self.homes = homes or {argument: mem(v.asm.frame, 8 * argument, size=8) for argument in words}
         self.spare: list[Register] = v.registers.take("post-ops", SPARE)
         self.streams = False
+
+    @property
+    def stores_vectors(self) -> bool:
+        """Whether results fill whole vectors of memory, one or two each."""
+        return self.pairs or self.types.dst.size_bytes == LANE_BYTES
 
     @property
     def key(self) -> Hashable:
@@ -160,7 +166,8 @@ class TileEpilogue:
             if stored is self.v:
                 self.clear_padding(x, part)
                 self.types.stored.narrow_both(self.v, first, first, x)
-                self.v.store(at.shifted(-half).sized(self.v.bytes), first)
+                store = self.v.stream if self.streams else self.v.store
+                store(at.shifted(-half).sized(self.v.bytes), first)
                 return
             self.store(first, at.shifted(-half).sized(half), self.v, self.v)
         self.store(x, at, stored, real)
@@ -173,7 +180,7 @@ class TileEpilogue:
     def store(self, x: Register, at: Pointer, stored: Lanes, real: Lanes) -> None:
         """Store x, which has dst's type or is rounded to it; zeros in padding."""
         self.clear_padding(x, (stored, real))
-        if self.streams and stored is self.v:
+        if self.streams and stored is self.v and not self.types.rounds:
             self.v.stream(at, x)
         elif self.types.rounds:
             self.types.stored.store(self.v, at, x, stored, self.spare)

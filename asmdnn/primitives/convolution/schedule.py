@@ -23,6 +23,7 @@ from asmdnn.primitives.convolution.geometry import ConvGeometry
 from asmdnn.primitives.convolution.offsets import ConvPanels, Offsets
 from asmdnn.primitives.convolution.rounds import TileCut, TilePiece, cut_image, rounds_of, rounds_of_cut
 from asmdnn.primitives.convolution.starts import Starts
+from asmdnn.primitives.convolution.streaming import goes_along_pixels
 from asmdnn.primitives.convolution.tap_lists import make_tap_lists
 from asmdnn.primitives.convolution.taps import DepthTaps, rows_of_panel, taps_of_ranges
 from asmdnn.primitives.convolution.tile_kernels import (
@@ -65,7 +66,7 @@ def schedule_tiles(
     taps, tap_lists, starts = taps_of_tiles(replace(g, mb=1), tiles, tuple(ranges), row_bytes)
 
     chunks = chunks_of(g, cut, images, panels, engine)
-    lines = prefetch_lines(row_bytes, chunks.chunk, tuning.phases)
+    lines = 0 if chunks.near else prefetch_lines(row_bytes, chunks.chunk, tuning.phases)
     types = TileTypes(dst, ends.types, len(ARGUMENTS) + len(ends.operands) if of_vectors else 0)
     buffers = ends.buffers(tensors)
     depths = tuple(make_depths(ranges, "bias" in buffers, ends.post_ops))
@@ -128,6 +129,8 @@ def panels_of(g: ConvGeometry, width: int, first_depth: tuple[int, int]) -> Conv
 def chunks_of(g: ConvGeometry, cut: TileCut, images: int, panels: ConvPanels, engine: Engine) -> "Chunks":
     """As it is best for all tiles of some images, also where they come in pieces."""
     tiles = images * cut.tiles
+    if goes_along_pixels(g, panels.width, panels.count * panels.panel_bytes, engine.tuning.convolution):
+        return Chunks(TileOrder(panels.count, tiles), 1, near=True)
     read = (int(GROUP_BYTES * images * g.steps * g.src_pixels * panels.depth_share), panels.depth_bytes)
     order = choose_order(*read, panels.count, tiles, engine.l2_bytes, engine.tuning.phases)
     return Chunks(order, -(-tiles // order.chunks))
@@ -139,10 +142,11 @@ def inner_repeats(piece: TilePiece, offsets: Offsets) -> tuple[Repeat, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """The order of tiles and panels, and how many tiles a chunk of it has."""
+    """The order of tiles and panels, and how many tiles a chunk of it has; near: whether L1 keeps all panels."""
 
     order: TileOrder
     chunk: int
+    near: bool = False
 
 
 @dataclass(frozen=True)

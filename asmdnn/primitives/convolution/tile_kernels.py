@@ -21,6 +21,7 @@ from asmdnn.planning.cuts import Depth
 from asmdnn.planning.phase import Int64
 from asmdnn.planning.tuning import PhaseTuning
 from asmdnn.primitives.convolution.geometry import ConvGeometry
+from asmdnn.primitives.convolution.streaming import is_past_caches, writes_lines
 from asmdnn.primitives.convolution.taps import ConvTaps, DepthTaps
 from asmdnn.primitives.convolution.tiling import Tiling
 from asmdnn.primitives.core.engine import Engine
@@ -93,7 +94,7 @@ def sizes_of(g: ConvGeometry, tiling: Tiling, engine: Engine, lines: int, types:
         dst_element_bytes=g.dst.element_bytes,
         multiplied=g.types,
         types=types,
-        streams=streams(g, engine),
+        streams=is_past_caches(g, engine.tuning.convolution) and writes_lines(g, tiling.vectors, types.dst, engine.isa),
         prefetches_dst=prefetches_dst(g, engine),
         halves=dot_class(g.types, engine.isa).has_halves and engine.tuning.convolution.narrow_cost < 1,
         tuning=engine.tuning.phases,
@@ -218,13 +219,6 @@ def of_pattern(depth: Depth, pattern: TilePattern, groups: Sequence[ConvTaps]) -
         "src_prefetch_bytes": pattern.prefetch_bytes,
         "starts": pattern.starts if depth.bias else (),
     }
-
-
-def streams(g: ConvGeometry, engine: Engine) -> bool:
-    """Whether no cache keeps dst, whose lines tiles write whole, here and there."""
-    is_far = g.mb * g.dst.image_bytes >= engine.tuning.convolution.streaming_tile_bytes
-    is_line = lanes_of(engine.isa) * g.dst.element_bytes == LINE_BYTES and g.dst.pixel_bytes % LINE_BYTES == 0
-    return is_far and is_line
 
 
 def prefetches_dst(g: ConvGeometry, engine: Engine) -> bool:

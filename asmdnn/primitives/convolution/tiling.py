@@ -86,6 +86,7 @@ class ImageModel:
         size, (*outer, _) = g.src.element_bytes, g.axes
         self.dense_bytes = size * min(g.src.block, g.steps) if g.src.is_dense else size  # of a pixel
         self.kernel_rows, self.row_steps = prod(axis.k for axis in outer), prod(axis.s for axis in outer)
+        self.run_cycles = tuning.dst_run_cycles if g.dst.image_bytes >= tuning.dst_runs_bytes else 0.0
         self.read: dict[int, float] = {}
         self.sums: dict[tuple[int, int, bool], float] = {}
 
@@ -102,7 +103,8 @@ class ImageModel:
             for pixels, tiles in runs_of(height * width, t.pixels) if times else ():
                 each = streamed.call_cycles + self.stream_cycles(pixels)
                 for count, vectors in kinds:
-                    total += times * tiles * count * (self.multiplied(pixels, vectors, streamed) + each)
+                    sums = self.multiplied(pixels, vectors, streamed) + self.written(pixels, vectors)
+                    total += times * tiles * count * (sums + each)
         return total
 
     def multiplied(self, pixels: int, vectors: int, tuning: PhaseTuning) -> float:
@@ -112,6 +114,14 @@ class ImageModel:
             steps = self.depth * step_cycles(pixels, vectors, self.lanes, tuning, self.dot)
             self.sums[key] = steps + self.dot.end_cycles(pixels, vectors, self.depth)
         return self.sums[key]
+
+    def written(self, pixels: int, vectors: int) -> float:
+        """Cycles of the runs in which a tile writes a dst that no L2 keeps: all pixels, or what it has of each; that
+        counts twice where another tile writes a part of its last line."""
+        dst, channels = self.g.dst, vectors * self.lanes
+        if not dst.is_dense or channels >= dst.block:
+            return self.run_cycles
+        return self.run_cycles * pixels * (1 + (channels * dst.element_bytes % LINE_BYTES > 0))
 
     def stream_cycles(self, pixels: int) -> float:
         """Of the lines that a tile inside the image touches; tilings have many sizes of tiles in common."""
