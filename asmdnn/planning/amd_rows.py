@@ -41,8 +41,8 @@ ZEN5: Final = Tuning(
         rows_ahead_bytes=48 << 10,
         # dst of direct tiles: 1x1 16 to 96 channels at 112x112, 8 images, 1.2 and 1.5x, 24 to 144 at 56x56, 16 images,
         # 1.15 to 1.22x, deconvolutions 1.02 to 1.07x (0.95x of three).  What reads less finds it in L3.
-        # 1x1 of 3 to 16 channels to 160 to 512, from 3 MB of dst on: f32 1.02 to 1.7x, bf16 1.05 to 3x, u8 to f32 1.1 to
-        # 1.7x, u8 1.0 to 1.16x; to 64 and 96 0.97 to 1.15x, of 64 channels 0.97 to 1.03x.
+        # 1x1 of 3 to 16 channels to 160 to 512, from 3 MB of dst on: f32 1.02 to 1.7x, bf16 1.05 to 3x, u8 to f32 1.1
+        # to 1.7x, u8 1.0 to 1.16x; to 64 and 96 0.97 to 1.15x, of 64 channels 0.97 to 1.03x.
         dst_runs_bytes=1 << 20,
         streaming_tile_bytes=16 << 20,
         part_turns=64,  # 64 channels to 368x640 with stride 2 1.27x, in 4 and 16 turns 1.15 and 1.21x; U-Net 1.05x

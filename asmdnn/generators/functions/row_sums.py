@@ -28,7 +28,7 @@ from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Source
 from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.vector import Broadcast, Vector
-from asmdnn.isa.vectors import VECTORS, vector_of
+from asmdnn.isa.vectors import vector_class, vector_of
 from asmdnn.records import dataclass
 
 LEAST_AT_ONCE, MOST_AT_ONCE, MANY_REGISTERS = 2, 4, 24  # vectors, of which programs of several inputs hold the values
@@ -37,7 +37,7 @@ TOTALS_BYTES = 512  # of a row, at most, in sums of lanes: columns beside one an
 
 def most_totals(isa: str) -> int:
     """Sums of lanes that registers hold, beside what is added to them."""
-    return VECTORS[isa].count // 2
+    return vector_class(isa).count // 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
