@@ -14,12 +14,13 @@ from asmdnn.aten.values import RULES, Rewriter, Rule, Traced
 from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
 from asmdnn.forking import importing
 from asmdnn.network.building import Graph, Symbol
+from asmdnn.network.passing import HALVES
 
 MODULES: Final = (
     "elementwise", "function", "shape", "layer", "window", "resizing", "reduction", "recurrent", "transformer",
 )  # fmt: skip
 OF_DYNAMO: Final = re.compile(r"L\['\w+'\]\.?")  # how it calls the module that is compiled
-NARROW: Final = "bfloat16"  # f32 inside a network
+NARROW: Final = next(name for name, kind in HALVES.items() if kind.extension)  # that numpy lacks: f32 in a network
 TYPES: Final = {
     name: np.dtype(name) for name in ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "bool")
 } | {NARROW: np.dtype(np.float32)}  # fmt: skip
@@ -179,7 +180,7 @@ def widened(tensor: Any) -> Any:
 
 
 def narrowed(tensor: Any) -> Any:
-    return tensor.bfloat16()
+    return getattr(tensor, NARROW)()
 
 
 def is_narrow(tensor: Any) -> bool:

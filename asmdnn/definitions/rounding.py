@@ -12,8 +12,9 @@ UNIT = 2.0**-23  # the distance from 1 to the next f32
 SMALLEST = 2.0**-126  # the least normal number
 MOST_EXACT = 1 << 24  # f32 has all integers up to it
 MOST_S8 = 127
+UPPER = "bf16"  # the upper half of an f32
 FORMS = {  # of smaller floats: bits of the mantissa, and the exponent of the least normal number
-    "bf16": (7, -126), "f16": (10, -14), "f8_e4m3": (3, -6), "f8_e5m2": (2, -14),
+    UPPER: (7, -126), "f16": (10, -14), "f8_e4m3": (3, -6), "f8_e5m2": (2, -14),
 }  # fmt: skip
 
 

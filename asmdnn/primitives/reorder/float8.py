@@ -8,7 +8,6 @@ after.
 from collections.abc import Iterator
 from typing import Any
 
-from asmdnn.isa.dot import BF16
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal
@@ -19,16 +18,17 @@ from asmdnn.primitives.core.widening import fast_pairs
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
-from asmdnn.types import FLOATS8, DataType, f32
+from asmdnn.types import FLOATS8, UPPER_FLOATS, DataType, f32
 
 NAME = "f8"
 FACTORS = ("src", "weights")
+NARROW = UPPER_FLOATS[0]  # that has all numbers of 8 bits
 
 
 def answers(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """What planners make of wider tensors."""
     small = {name: tensor for name, tensor in desc.tensors().items() if tensor.dtype in FLOATS8}
-    wide_src = BF16.src if fast_pairs((BF16.src,), engine) else f32
+    wide_src = NARROW if fast_pairs((NARROW,), engine) else f32
     wanted = {name: widened(name, tensor, wide_src) for name, tensor in small.items()}
     for answer in try_all(planners, desc.with_formats(wanted), attr.strict, engine):
         name = f"{NAME}+{answer.implementation}"
@@ -41,7 +41,7 @@ def answers(planners: tuple[Planner[Any], ...], desc: Any, attr: Attr, engine: E
 def widened(name: str, tensor: MemoryDesc, wide_src: DataType) -> MemoryDesc:
     """What is asked for instead: factors in any format, as they are copied; others as they are."""
     if name in FACTORS:
-        return MemoryDesc(tensor.dims, BF16.weights if name == "weights" else wide_src, "any")
+        return MemoryDesc(tensor.dims, NARROW if name == "weights" else wide_src, "any")
     return MemoryDesc(tensor.dims, f32, "any") if tensor.is_any else of_type(tensor, f32)
 
 
