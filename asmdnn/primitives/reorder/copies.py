@@ -43,16 +43,17 @@ class Reordering:
 
 def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     """The phases that do it."""
-    with importing():  # the kernels of reorders, which most plans do without
-        from asmdnn.primitives.reorder.compensation import add_sums
-        from asmdnn.primitives.reorder.schedule import reorder_phases
-        from asmdnn.primitives.reorder.style import MoveStyle
-        from asmdnn.primitives.reorder.transformed import add_transformed
-
     if not step.dst.holds_elements:
+        with importing():
+            from asmdnn.primitives.reorder.transformed import add_transformed
+
         assembly.words += words
         add_transformed(assembly, (step.source, step.src), (step.target, step.dst))
         return
+    with importing():  # the kernels of reorders, which most plans do without
+        from asmdnn.primitives.reorder.schedule import reorder_phases
+        from asmdnn.primitives.reorder.style import MoveStyle
+
     places = step.source, step.target
     formats = step.src.storage, step.dst.storage
     made = reorder_phases(
@@ -60,6 +61,9 @@ def add_reorder(assembly: Assembly, step: Reordering, *words: str) -> None:
     )
     assembly.add(made, *words)
     if isinstance(step.dst, SummedDesc):
+        with importing():
+            from asmdnn.primitives.reorder.compensation import add_sums
+
         add_sums(assembly, step.dst, step.target)
 
 
