@@ -87,7 +87,7 @@ class SharedWeights:
         key = weights.address(start), size
         if key not in self._lying:
             data = weights.part(start, size).data.cast("B")
-            own = byte_sum(data) + size.to_bytes(8)
+            own = byte_sum(data) + size.to_bytes(8, "little")
             if own not in self._known:
                 self._known[own] = self.shelf.put(data)
             self._lying[key] = self._known[own]
