@@ -194,6 +194,17 @@ def test_another_process(directory: Path, tmp_path: Path) -> None:
     same(dict(np.load(tmp_path / "y.npz")), wanted)
 
 
+def test_a_count_of_nothing_is_kept_too(directory: Path, no_planner: Callable[[], None]) -> None:
+    """Parts of no elements, which have no phases."""
+    feeds = {"x": np.zeros((8, 5), np.float32)}
+    first = load(MODELS["a cut after another"])
+    wanted = first.run(feeds)
+    assert wanted["y"].size == 0
+    first.run(feeds)
+    no_planner()
+    same(load(MODELS["a cut after another"]).run(feeds), wanted)
+
+
 def test_what_is_asked_for(directory: Path) -> None:
     """Constants, precisions, names of nodes in f32, seeds: others are other networks; copies are the same."""
     model = MODELS["planned"]
