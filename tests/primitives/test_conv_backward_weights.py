@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.dot.conv import ConvTileSpec
 from asmdnn.generators.dot.grouped_weights import GroupedWeightsSpec
 from asmdnn.primitives.convolution_backward import weights_tiles
 from asmdnn.types import IsaName
@@ -172,6 +173,19 @@ def test_groups_that_are_left_over_cost_no_more_than_others(groups: int, channel
         return dnn.primitive_desc(gradient(size, bias=False)[0], engine=engine).plan.cycles
 
     assert cycles(groups) < 1.4 * cycles(groups + 16 - groups % 16)
+
+
+@pytest.mark.parametrize(("isa", "text", "rows"), [
+    ("avx512_core", "mb1ic16ih9oc16kh3ph1", 24), ("avx512_core", "g2mb1ic20ih9oc20kh3ph1", 24),
+    ("avx512_core", "mb1ic64ih9oc16kh1", 22), ("avx512_core", "mb1ic16ih9oc32kh3ph1", 8),
+    ("avx2", "mb1ic16ih9oc8kh3ph1", 12), ("avx2", "mb1ic16ih9oc16kh3ph1", 6),
+])  # fmt: skip
+def test_tiles_have_sums_enough_for_the_latency_of_a_multiply(isa: IsaName, text: str, rows: int) -> None:
+    """Of one vector of output channels, rows are of several positions."""
+    engine = dnn.Engine(isa=isa, threads=1, machine=MACHINE)
+    plan = dnn.primitive_desc(gradient(text, bias=False)[0], engine=engine).plan
+    specs = [spec for phase in plan.phases for spec in phase.kernels if isinstance(spec, ConvTileSpec)]
+    assert max(len(spec.src_pixel_bytes) for spec in specs) == rows
 
 
 RANGES = ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]

@@ -71,6 +71,7 @@ PROBLEMS = {
     "3x3": gradient((32, 16, 3, 3), 6, algorithm="direct"),
     "3x3 of images": gradient((48, 16, 3, 3), 4, images=3, tag=LAST, algorithm="direct"),
     "3x3, stride 2": gradient((32, 32, 3, 3), 9, stride=2, tag=BLOCKED),
+    "3x3, a vector": gradient((16, 16, 3, 3), 6, algorithm="direct"),
     "1x1": gradient((96, 40, 1, 1), 5, tag=LAST),
     "1x1, blocked": gradient((32, 64, 1, 1), 7, tag=BLOCKED),
     "5x5": gradient((32, 24, 5, 5), 11, tag=LAST),

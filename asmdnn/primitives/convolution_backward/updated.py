@@ -139,7 +139,7 @@ class UpdatedGradient:
             raise Refused("images are summed in several phases")
         if g.ic % TAP_CHANNELS or g.oc % (vectors * lanes) or vectors * lanes % p.dst.blocks[1]:
             raise Refused(f"{g.oc} by {g.ic} channels are no whole panels of whole tiles")
-        if job.rows >= job.panels.rows or g.axes[-1].k == 1:  # else tiles have rows of several positions
+        if job.rows == job.panels.rows or g.axes[-1].k == 1:  # else tiles have rows of several positions
             job = replace(job, panels=GradientPanels(vectors, 1, lanes, by_channel=True))
         row_bytes = job.panels.row_bytes * g.positions
         sizes = [n for n in range(TAP_CHANNELS, g.ic + 1, TAP_CHANNELS) if not (g.ic % n or n % p.src.blocks[1])]

@@ -131,10 +131,12 @@ class TilesJob:
 def job_of(g: ConvGeometry, panels: GradientPanels, isa: str, most: int) -> TilesJob:
     """Chunks by what the caches hold, and ranges of chunks where there are few tiles: by the shape alone.
 
-    most: rows of a tile that registers hold.
+    most: rows of a tile that registers hold.  Sums of a block's channels at one position are too few for a vector of
+    output channels: each multiply waits for the one before it, so tiles have several positions.
     """
     pixel_bytes = LINE_BYTES * min(g.axes[-1].s, 2) + panels.row_bytes
-    job = TilesJob(g, panels, isa, most if g.ic <= FEW_CHANNELS else min(most, panels.rows), 1, 1)
+    several = g.ic <= FEW_CHANNELS or panels.vectors == 1
+    job = TilesJob(g, panels, isa, most if several else min(most, panels.rows), 1, 1)
     pixels = max(RUN, (LARGE_CHUNK_BYTES if job.weights_bytes > NEAR_BYTES else CHUNK_BYTES) // pixel_bytes)
     fit = pixels // max(1, g.rows * g.width)
     images = max((n for n in range(1, min(fit, g.mb) + 1) if g.mb % n == 0), default=1)
