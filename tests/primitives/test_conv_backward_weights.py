@@ -60,7 +60,15 @@ groups+one_by_one+dots+outer g10mb3ic40iw49oc40kw1           abc  abc  goiw
 groups+one_by_one+dots deconv:g9mb1ic27iw50oc9kw1            abc  abc  any
 reorder+direct  mb1ic20ih6oc18kh3ph1                         nchw nchw oihw
 reorder+grouped g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
-reorder+wide    g4mb1ic8ih4oc16kh3ph1                        nchw nchw goihw
+repeated        g4mb1ic8ih4oc16kh3ph1                        nchw nchw goihw
+repeated        g16mb2ic16ih5iw7oc48kh3kw3ph1pw1             nhwc nhwc any
+repeated        g16mb2ic32ih6oc16kh3sh2ph1                   nhwc nhwc goihw
+repeated        g8mb1ic64ih5oc16kh3ph1                       any  any  any
+repeated        g4mb2ic16iw19oc48kw5pw2dw1                   any  any  any
+repeated        g16mb1ic48id3ih4iw3oc16kd2kh3kw2pd1ph1pw0 any  any  any
+repeated        deconv:g16mb2ic48ih5oc16kh4sh2ph1            any  any  any
+reorder+repeated g16mb1ic48ih5oc16kh3ph1                     nhwc nhwc aBcde8b
+reorder+wide    g5mb1ic5ih6oc15kh3ph1                        nhwc nhwc any
 direct          deconv:mb2ic20ih5oc24kh3sh2ph1               any  any  any
 reorder+direct  deconv:mb1ic16ih4oc8kh1sh2                   any  any  any
 wide            deconv:g2mb2ic8ih5oc12kh3sh2ph1              any  any  any

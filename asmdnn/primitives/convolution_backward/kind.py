@@ -9,6 +9,7 @@ from asmdnn.primitives.convolution_backward import (
     weights_pairs,
     weights_planar,
     weights_products,
+    weights_repeated,
 )
 from asmdnn.primitives.convolution_backward.description import (
     BackwardData,
@@ -31,12 +32,13 @@ def words(desc: BackwardData | BackwardWeights) -> Words:
     return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), desc.prop_kind.value)
 
 
-OF_F32 = (weights_planar.plans, grouped_weights.plans, weights.plans)
+OF_F32 = (weights_planar.plans, grouped_weights.plans, weights_repeated.plans, weights.plans)
 IN_F32, *_ = as_f32(*OF_F32)  # of tensors of several types, and of groups
 WEIGHTS = (
     weights_pairs.plans,
     weights_planar.plans,
     grouped_weights.plans,
+    weights_repeated.plans,
     weights_products.plans,
     IN_F32,
     weights.plans,
