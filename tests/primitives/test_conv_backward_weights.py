@@ -41,12 +41,12 @@ grouped         g16mb3ic64ih5iw31oc64kh3kw5sw2pw2            nhwc nhwc any
 grouped         g8mb2ic16iw40oc16kw9pw4                      any  any  any
 grouped         g4mb1ic16id3ih4iw3oc16kd2kh3kw2pd1ph1pw0     any  any  any
 grouped         g8mb5ic32ih2oc32kh1sh2                       any  any  any
-padded          g7mb1ic28ih5oc84kh3sh2ph1                    nhwc any  any
+repeated        g7mb1ic28ih5oc84kh3sh2ph1                    nhwc any  any
 padded          g6mb2ic18id3ih4iw3oc60kd2kh3kw2pd1ph1pw0 any  any  any
 reorder+padded  g5mb1ic15ih6iw5oc50kh3kw3ph1pw1              nchw aBcd8b goihw
-wide            g7mb1ic7ih5oc21kh3sh2ph1                     nhwc any  any
+repeated        g7mb1ic7ih5oc21kh3sh2ph1                     nhwc any  any
 reorder+wide    g9mb2ic27ih4oc36kh3ph1                       any  nhwc any
-padded          g5mb1ic10iw9oc60kw3pw1                       any  any  any
+repeated        g5mb1ic10iw9oc60kw3pw1                       any  any  any
 depthwise       g19mb2ic19ih7oc19kh3sh2ph1                   any  any  any
 depthwise       g32mb1ic32ih20iw9oc32kh3kw5ph1pw2            nhwc nhwc any
 depthwise       g16mb3ic16ih3oc16kh3ph1dh1                   any  any  any
@@ -54,6 +54,12 @@ depthwise       g16mb1ic16iw40oc16kw31pw15                   any  any  any
 depthwise       g8mb1ic8id3ih4iw3oc8kd2kh3kw2pd1ph1pw0       any  any  any
 reorder+depthwise g9mb1ic9ih6oc9kh3ph1                       nchw nchw goihw
 depthwise       deconv:g16mb1ic16ih5oc16kh4sh2ph1            any  any  any
+depthwise       g23mb2ic23ih5iw7oc23kh3kw3ph1pw1             nhwc nhwc any
+depthwise       g17mb1ic17ih40iw30oc17kh3kw3ph1pw1           nhwc any  goihw
+depthwise       g45mb3ic45id3ih4iw3oc45kd2kh3kw2pd1ph1pw0    any  ndhwc any
+grouped         g10mb2ic20ih6oc20kh3sh2ph1                   nhwc nhwc any
+grouped         g9mb1ic36ih5oc36kh3ph1                       any  nhwc goihw
+depthwise       deconv:g23mb1ic23ih5oc23kh4sh2ph1          nhwc nhwc any
 groups+tiles    g9mb2ic9ih3oc18kh1                        any  any  any
 groups+one_by_one+dots g9mb1ic9ih7oc45kh1                    any  any  any
 groups+one_by_one+dots+outer g10mb3ic40iw49oc40kw1           abc  abc  goiw
@@ -68,7 +74,7 @@ repeated        g4mb2ic16iw19oc48kw5pw2dw1                   any  any  any
 repeated        g16mb1ic48id3ih4iw3oc16kd2kh3kw2pd1ph1pw0 any  any  any
 repeated        deconv:g16mb2ic48ih5oc16kh4sh2ph1            any  any  any
 reorder+repeated g16mb1ic48ih5oc16kh3ph1                     nhwc nhwc aBcde8b
-reorder+wide    g5mb1ic5ih6oc15kh3ph1                        nhwc nhwc any
+reorder+wide    g3mb1ic3ih6oc6kh3ph1                        nhwc nhwc any
 direct          deconv:mb2ic20ih5oc24kh3sh2ph1               any  any  any
 reorder+direct  deconv:mb1ic16ih4oc8kh1sh2                   any  any  any
 wide            deconv:g2mb2ic8ih5oc12kh3sh2ph1              any  any  any

@@ -35,7 +35,7 @@ POSITION_CYCLES = 4  # a sum comes together and is stored
 class GroupedJob:
     """dtype: of src and diff_dst.  group: channels of one.  chunks: of an image, in ranges whose sums are computed
     apart.  images: of a phase.  sets: of positions of the last axis, as many as a kernel takes.
-    beyond_l2: whether src is larger."""
+    beyond_l2: whether src is larger.  overlaps: whether the last vector of channels begins in the one before."""
 
     g: ConvGeometry
     isa: str
@@ -46,6 +46,7 @@ class GroupedJob:
     images: int
     sets: tuple[range, ...]
     beyond_l2: bool
+    overlaps: bool = False
 
     @property
     def prefetched(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from asmdnn.generators.dot.sums_in_registers import most_positions
 from asmdnn.isa.dot import F32, dot_level
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.cuts import balanced
 from asmdnn.planning.phase import Int64, Phase, View, records_of
@@ -42,10 +43,12 @@ from asmdnn.primitives.products.partial import PARTIAL, sum_of_rows
 from asmdnn.primitives.products.plan import multiply
 from asmdnn.primitives.products.target import target_of
 from asmdnn.primitives.reduction.bias import with_bias
-from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
 from asmdnn.types import f32
+
+VECTORS = "gradients in vectors"  # scratch
 
 
 def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | Refusal]:
@@ -73,7 +76,11 @@ def check_group(p: ConvolutionDesc, lanes: int) -> None:
 def planned(p: ConvolutionDesc, engine: Engine) -> Plan:
     """Between reorders of what rows cannot read or write.  Raises Refused."""
     lanes = lanes_of(engine.isa)
-    own = {name: own_format(tensor, lanes) for name, tensor in (("src", p.src), ("dst", p.dst))}
+    plain = overlaps(p, lanes)
+    own = {
+        name: of_rows(tensor) if plain else own_format(tensor, lanes)
+        for name, tensor in (("src", p.src), ("dst", p.dst))
+    }
     inner = rows(p.with_formats(own), engine)
     given = {
         name: of_type(inner.tensors[name], tensor.dtype) if tensor.is_any else tensor
@@ -91,8 +98,25 @@ def own_format(tensor: MemoryDesc, lanes: int) -> MemoryDesc:
     return MemoryDesc(tensor.dims, tensor.dtype, f"aBx{lanes}b")
 
 
+def overlaps(p: ConvolutionDesc, lanes: int) -> bool:
+    """Whether channels are last and fill no whole vectors, of which the last one then ends where they do."""
+    given = [tensor for tensor in (p.src, p.dst) if not tensor.is_any]
+    channels = p.src.dims[1]
+    return channels % lanes > 0 and channels > lanes and bool(given) and all(map(has_rows, given))
+
+
+def has_rows(tensor: MemoryDesc) -> bool:
+    """Whether all channels of a pixel are contiguous."""
+    layout = image_layout(tensor)
+    return layout is not None and layout.is_dense and layout.block == tensor.dims[1]
+
+
+def of_rows(tensor: MemoryDesc) -> MemoryDesc:
+    return MemoryDesc(tensor.dims, tensor.dtype, "axb") if tensor.is_any else tensor
+
+
 def rows(p: ConvolutionDesc, engine: Engine) -> Plan:
-    """The plan for tensors that rows read, into weights blocked by the vector."""
+    """The plan for tensors that rows read, into weights blocked by the vector, or plain ones if vectors overlap."""
     src, dst, lanes = image_layout(p.src), image_layout(p.dst), lanes_of(engine.isa)
     assert src is not None and dst is not None
     g = replace(make_geometry(p, src, dst), src=src)  # a channel is one, not as many as are multiplied at once
@@ -100,7 +124,8 @@ def rows(p: ConvolutionDesc, engine: Engine) -> Plan:
     weights = weights_desc(MemoryDesc(p.weights.dims, f32, "any"), job.group, lanes)
     assembly = Assembly(engine.tuning, engine.isa)
     parts = len(job.chunks)
-    sums = assembly.room(PARTIAL, parts * job.weights_bytes) if parts > 1 else "weights"
+    whole = assembly.room(VECTORS, job.weights_bytes) if job.overlaps else "weights"
+    sums = assembly.room(PARTIAL, parts * job.weights_bytes) if parts > 1 else whole
     words: list[Int64] = []
     specs: dict[GroupedWeightsSpec, int] = {}
     first = records(job, specs, words, accumulate=False)
@@ -113,9 +138,25 @@ def rows(p: ConvolutionDesc, engine: Engine) -> Plan:
     assembly.constants[TAPS] = np.concatenate(words)
     if parts > 1:
         size = job.weights_bytes // f32.size_bytes
-        total = sum_of_rows(assembly, dense_matrix(sums, size), parts, size, dense_matrix("weights", size))
+        total = sum_of_rows(assembly, dense_matrix(sums, size), parts, size, dense_matrix(whole, size))
         multiply(assembly, total, target_of(engine))
+    if job.overlaps:
+        weights = MemoryDesc(p.weights.dims, f32, LETTERS[: p.weights.ndims])
+        add_apart(assembly, job)
     return assembly.plan(f"{name_of(p)}:{engine.isa}", {"src": p.src, "weights": weights, "dst": p.dst}, ("weights",))
+
+
+def add_apart(assembly: Assembly, job: GroupedJob) -> None:
+    """Weights row by row, from vectors of which the last one begins with channels of the one before."""
+    lanes, inputs, positions = lanes_of(job.isa), job.group, job.g.positions
+    last, rest = job.vectors - 1, job.channels % lanes
+    from_vectors, to_rows = (inputs * positions * lanes, 1, positions * lanes, lanes), inputs * positions
+    for vectors, taken, skipped in ((last, lanes, 0), (1, rest, lanes - rest)):
+        first = 0 if vectors == last and not skipped else last
+        dims = (vectors, taken, inputs, positions)
+        src = MemoryDesc(dims, f32, strides=from_vectors, offset0=first * from_vectors[0] + skipped)
+        dst = MemoryDesc(dims, f32, strides=(lanes * to_rows, to_rows, positions, 1), offset0=first * lanes * to_rows)
+        add_reorder(assembly, Reordering(VECTORS, src, "weights", dst))
 
 
 def job_of(g: ConvGeometry, p: ConvolutionDesc, engine: Engine) -> GroupedJob:
@@ -137,6 +178,7 @@ def job_of(g: ConvGeometry, p: ConvolutionDesc, engine: Engine) -> GroupedJob:
     return GroupedJob(
         g, isa, dtype, channels, group,
         chunks=ranges, images=images, sets=tuple(sets), beyond_l2=p.src.size_bytes > engine.l2_bytes,
+        overlaps=overlaps(p, lanes_of(isa)),
     )  # fmt: skip
 
 
@@ -154,7 +196,7 @@ def records(job: GroupedJob, specs: dict[GroupedWeightsSpec, int], words: list[I
         table, places, costs = (np.array(column) for column in zip(*chain(*found), strict=True))
         for vector in range(job.vectors):
             at = part * job.weights_bytes + vector * job.group * job.input_bytes
-            channel = vector * lanes
+            channel = min(vector * lanes, job.channels - lanes) if job.overlaps else vector * lanes
             offsets.append(places + np.array((g.src.channel(channel), g.dst.channel(channel), at, 0)))
             kernels.append(table)
             cycles.append(costs)

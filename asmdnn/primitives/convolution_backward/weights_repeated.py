@@ -73,9 +73,9 @@ def repetition_of(p: AdjointConvolution, lanes: int, l2_bytes: int) -> Repetitio
     read = p.src if into < out else p.dst
     if groups_together(p, lanes) == 2 and read.nelems() * f32.size_bytes * (more // less) > l2_bytes:
         raise Refused("two groups fill vectors, and a copy of repeated channels would exceed L2")
-    if more % less or less & less - 1 or less > lanes or p.groups * more % lanes:
+    if more % less or less & less - 1 or less > lanes or p.groups * more < lanes:
         said = f"{p.groups} groups of {into} channels in and {out} out"
-        raise Refused(f"{said}: what is less must be a power of two up to {lanes}, and all of the rest whole vectors")
+        raise Refused(f"{said}: what is less must be a power of two up to {lanes} and divide the rest, a vector in all")
     return Repetition("src" if into < out else "dst", p.groups, more // less, less)
 
 
