@@ -27,7 +27,8 @@ def by_definitions(step: Any, feeds: dict[str, Any]) -> tuple[list[float], dict[
     constants, losses = {name: wide(array) for name, array in body.constants.items()}, []
     for number in range(1, STEPS + 1):
         known = {**constants, **{name: wide(x) for name, x in feeds.items()}, **states}
-        known |= {name: wide(array) for name, array in step._numbers(number).items()}
+        step._own.move(number)
+        known |= {name: wide(array) for name, array in step._own.arrays.items()}
         for node in body.nodes:
             inputs = [known[x] if x else None for x in node.inputs]
             known |= dict(zip(node.outputs, results_of(node, inputs), strict=False))

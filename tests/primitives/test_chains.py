@@ -165,6 +165,8 @@ def of_each_way() -> tuple[Description, ...]:
         dnn.Reorder(rows, dnn.MemoryDesc(rows.dims, dnn.f32, strides=(57, 3))),
         dnn.RandomNumbers(t(6, 19, tag="ba")), dnn.PReLUBackward(plain, plain, plain, plain, plain),
         layer_of_bytes(dnn.LSTMForward, (2, 3, 5, 8)), layer_of_rounded_rows((2, 3, 5, 8))[0],
+        dnn.PoolingBackward("max", image := t(1, 1, 9, 9), image, (5, 5), padding_l=(2, 2), padding_r=(2, 2),
+                            indices=t(1, 1, 9, 9, dtype=dnn.s32)),
     )  # fmt: skip
 
 
