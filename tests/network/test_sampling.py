@@ -160,6 +160,38 @@ def test_transforms_of_frames(fixed: tuple[int, ...]) -> None:
     np.testing.assert_allclose(without_parts(signal[..., 0]), both, rtol=1e-5, atol=1e-5)
 
 
+FOLDS: list[tuple[tuple[int, ...], ...]] = [  # image, window, strides, dilations, pads
+    (image, (3, 2), strides, dilations, pads)
+    for image in ((8, 9), (7, 6), (9, 12))
+    for strides in ((1, 1), (2, 2), (3, 2), (4, 5))
+    for dilations in ((1, 1), (2, 1))
+    for pads in ((0, 0, 0, 0), (1, 1, 1, 1), (0, 1, 2, 0), (2, 0, 1, 3))
+] + [((11,), (4,), (3,), (1,), (1, 2)), ((5, 6, 7), (2, 3, 2), (2, 2, 3), (1, 1, 1), (1, 0, 1, 1, 2, 0))]  # fmt: skip
+
+
+@pytest.mark.parametrize(("image", "window", "strides", "dilations", "pads"), FOLDS)
+def test_windows_are_added_where_they_were(
+    image: tuple[int, ...], window: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...],
+    pads: tuple[int, ...],
+) -> None:  # fmt: skip
+    """Also where the last ones end before the padding does, or before the image."""
+    axes = len(image)
+    padded = [n + pads[i] + pads[axes + i] for i, n in enumerate(image)]
+    counts = [(n - d * (k - 1) - 1) // s + 1 for n, k, s, d in zip(padded, window, strides, dilations, strict=True)]
+    x = random(2, 3 * int(np.prod(window)), int(np.prod(counts)))
+    sums = np.zeros((2, 3, *padded))
+    columns = x.reshape(2, 3, *window, *counts)
+    for tap in np.ndindex(*window):
+        for place in np.ndindex(*counts):
+            at = tuple(p * s + t * d for p, s, t, d in zip(place, strides, tap, dilations, strict=True))
+            sums[(..., *at)] += columns[(slice(None), slice(None), *tap, *place)]
+    inside = tuple(slice(pads[i], pads[i] + n) for i, n in enumerate(image))
+    attributes = {"strides": strides, "dilations": dilations, "pads": pads}
+    model = model_of("Col2Im", [x, np.array(image), np.array(window)], (1, 2), 20, attributes)
+    net = dnn.load_onnx(model, engine=engine(2))
+    np.testing.assert_allclose(net(x), sums[(..., *inside)], rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("op", "arrays", "fixed", "said"),
     [

@@ -71,22 +71,22 @@ def col2im(w: Decomposer, node: Node, x: str, image: str, block: str) -> Names:
     sizes, kernel = (constant_ints(w, node, name) for name in (image, block))
     n, rows, count = w.shape(x)
     taps, axes = prod(kernel), len(sizes)
-    how: Any = {
-        name: tuple(node.get(name, default))
-        for name, default in (("strides", (1,) * axes), ("dilations", (1,) * axes), ("pads", (0,) * 2 * axes))
-    }
-    blocks = tuple(
-        (size + a + b - d * (k - 1) - 1) // s + 1
-        for size, k, s, d, a, b in zip(
-            sizes, kernel, how["strides"], how["dilations"],
-            how["pads"][:axes], how["pads"][axes:], strict=True,
-        )
-    )  # fmt: skip
+    strides, dilations = (tuple(node.get(name, (1,) * axes)) for name in ("strides", "dilations"))
+    pads = tuple(node.get("pads", (0,) * 2 * axes))
+    begins, ends = pads[:axes], pads[axes:]
+    room = [
+        size + a + b - d * (k - 1) - 1
+        for size, k, d, a, b in zip(sizes, kernel, dilations, begins, ends, strict=True)
+    ]
+    blocks = tuple(n // s + 1 for n, s in zip(room, strides, strict=True))
     if prod(blocks) != count or rows % taps:
         raise InvalidArguments(
             f"{node} has {counted(rows, 'row')} of {count} for windows of {kernel} at {blocks} places"
         )
     ones = np.eye(taps).reshape(taps, 1, *kernel)
+    # What the last windows reach of the padding, which they need not fill.
+    beyond = [b - min(b, n % s) for b, n, s in zip(ends, room, strides, strict=True)]
+    how: Any = {"strides": strides, "dilations": dilations, "pads": (*begins, *beyond)}
     made = w("ConvTranspose", w.reshaped(x, n * rows // taps, taps, *blocks), w.like(x, ones), **how)
     short = [size - have for size, have in zip(sizes, w.shape(made)[2:], strict=True)]
     if any(short):
