@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from tests.network.nets import engine
+from tests.network.nets import engine, random, reference
 from tests.network.random_quantized import MICROSOFT
 from tests.network.test_quantized_files import File, answer_of, compared, onnx
+from tests.support.drawing import RANDOM
 
 FLOATS = onnx.TensorProto.FLOAT
 MIDDLE = {np.uint8: 128, np.int8: 0}
@@ -127,3 +128,27 @@ def test_scales_along_another_axis_and_depthwise_layers_compute_in_f32() -> None
     assert of_bytes(net) == [] and net.refused == {}
     wanted = answer_of(data, given)
     np.testing.assert_allclose(net.run(given)[y], wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("bias", [0, 123456])
+@pytest.mark.parametrize("kernel", [(3, 3), ()])
+@pytest.mark.parametrize("scale", [1e-40, 3e-39])
+def test_biases_of_scales_that_are_too_small_for_f32(scale: float, kernel: tuple[int, ...], bias: int) -> None:
+    """Of a channel whose weights are next to nothing: the product of its scales is 0, or a subnormal number."""
+    g = dnn.Graph("dead channel")
+    step, middle = np.float32(1e-6), np.array(7, np.uint8)
+    x = g.input("x", (2, 16, *[6] * len(kernel)))
+    q = g.apply("DequantizeLinear", g.apply("QuantizeLinear", x, step, middle), step, middle)
+    weights = RANDOM.integers(-127, 128, (4, 16, *kernel)).astype(np.int8)
+    scales = np.array([1e-2, scale, 2e-2, 1e-2], np.float32)
+    w = g.apply("DequantizeLinear", weights, scales, np.zeros(4, np.int8), axis=0)
+    numbers, both = np.array([10, bias, -77, 3], np.int32), scales * step
+    b = g.apply("DequantizeLinear", numbers, both, np.zeros(4, np.int32), axis=0)
+    y = g.apply("Conv", q, w, b, pads=[1] * 4) if kernel else g.apply("Gemm", q, w, b, transB=1)
+    net = g.compile(y=g.apply("Relu", y), engine=engine())
+    feeds = {"x": 100 * step * random(*net.inputs["x"][0])}
+    found, wanted = net.run(feeds)["y"], reference(net, feeds)["y"]
+    # Sums of integers are exact; their scale, the bias and what zero points take off are rounded.
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=8 * 2.0**-24 * np.abs(wanted).max())
+    with pytest.raises(dnn.InvalidArguments, match="has an element that is 0 or not finite"):
+        g.compile(y=g.apply("QuantizeLinear", x, np.float32(0), middle), engine=engine())

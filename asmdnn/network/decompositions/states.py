@@ -75,8 +75,7 @@ def col2im(w: Decomposer, node: Node, x: str, image: str, block: str) -> Names:
     pads = tuple(node.get("pads", (0,) * 2 * axes))
     begins, ends = pads[:axes], pads[axes:]
     room = [
-        size + a + b - d * (k - 1) - 1
-        for size, k, d, a, b in zip(sizes, kernel, dilations, begins, ends, strict=True)
+        size + a + b - d * (k - 1) - 1 for size, k, d, a, b in zip(sizes, kernel, dilations, begins, ends, strict=True)
     ]
     blocks = tuple(n // s + 1 for n, s in zip(room, strides, strict=True))
     if prod(blocks) != count or rows % taps:

@@ -34,7 +34,8 @@ def spread(node: Node, values: Array, shape: tuple[int, ...]) -> Array:
 def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, quantized: Any) -> None:
     """Raise ValueError unless scales and zero points fit the tensor and one another; quantized: the integers' type."""
     dims, block, (_, name, *points) = x.shape, node.get("block_size", 0), node.inputs
-    check_scale(name, scale, may_be_zero=block > 0 and node.op == "DequantizeLinear")
+    is_bias = x.dtype == np.int32 and x.data is not None
+    check_scale(name, scale, may_be_zero=node.op == "DequantizeLinear" and (block > 0 or is_bias))
     axis = normal(node.get("axis", 1), len(dims)) if prod(scale.shape) != 1 else 0
     blocks = tuple(-(-n // block) if i == axis else n for i, n in enumerate(dims)) if block > 0 else ()
     wanted = blocks or dims[axis : axis + 1]
@@ -55,7 +56,7 @@ def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, qua
 
 def check_scale(name: str, scale: Value, may_be_zero: bool = False) -> None:
     """Raise ValueError for a type that scales have not, and for constants that divide by 0.  may_be_zero: of blocks of
-    weights, all of which are 0."""
+    weights, all of which are 0, and of biases, where the product of two scales is too small for f32."""
     if scale.dtype.name not in SCALES:
         raise ValueError(f"its scale {name} is {scale.dtype}, it must be a float: one of {', '.join(SCALES)}")
     if scale.data is None:
