@@ -11,6 +11,7 @@ from asmdnn.types import HALF_FLOATS, DataType, f32, s8, u8
 KINDS = "fiub"  # of numpy types that are plain numbers
 F32 = np.dtype(np.float32)
 HALVES = {t.extension or np.dtype(t.numpy).name: t for t in HALF_FLOATS}  # by the names of numpy's and ml_dtypes' types
+HALF_BYTES = 2
 BYTES = {np.dtype(np.uint8): u8, np.dtype(np.int8): s8}
 
 
@@ -24,7 +25,7 @@ def passed_type(dtype: np.dtype[Any]) -> DataType:
 
 def is_half(dtype: np.dtype[Any]) -> bool:
     """Whether it has 16 bits, as floats that are f32 inside of a network."""
-    return dtype.name in HALVES
+    return dtype.itemsize == HALF_BYTES and dtype.name in HALVES  # numpy takes a while to name a type
 
 
 @lru_cache(64)  # numpy makes the name of a type anew each time it is asked
