@@ -46,7 +46,7 @@ def retyped(spec: GroupedRows, isa: str, src: DataType, weights: DataType, dst: 
 def by_lanes(spec: GroupedRows, isa: str, types: Types, dst: DataType, **more: Any) -> DepthwiseRowsSpec:
     """The same by lanes that take several rows; a segment has no more pixels than registers hold."""
     spec = retyped(spec, isa, types.src, types.weights, dst)
-    common = {field.name: getattr(spec, field.name) for field in fields(spec)}
+    common = {field.name: getattr(spec, field.name) for field in fields(GroupedRows)}
     found = DepthwiseRowsSpec(**{**common, "bias": spec.bias and types.sums == f32, "abreast": 1}, **more)
     most = found.most_pixels(spec.channels, spec.width)
     return replace(found, segments=tuple(replace(x, pixels=min(x.pixels, most)) for x in spec.segments))

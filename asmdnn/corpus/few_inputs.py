@@ -7,7 +7,7 @@ from typing import Any
 from asmdnn.corpus.conv import LANES, RELU, SUM_HALF, of_levels
 from asmdnn.corpus.grouped import EDGES, NUMBERS, channels_last, rows, whole
 from asmdnn.generators.dot.few_inputs import MOST_HELD, FewInputsSpec
-from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS
+from asmdnn.generators.dot.grouped_shape import OTHER_REGISTERS, GroupedRows
 from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand
 from asmdnn.isa.vectors import vector_class
@@ -19,7 +19,7 @@ def inputs_of(isa: str, inputs: int, *segments: Segment, **more: Any) -> FewInpu
     planar = {"src_pixel_bytes": 4, "src_row_bytes": 200, "src_tap_bytes": 200}
     places = more.pop("input_bytes", tuple(4000 * i for i in range(inputs)))
     spec = rows(isa, *segments, group=inputs, **planar | more)
-    return FewInputsSpec(**{each.name: getattr(spec, each.name) for each in fields(spec)}, input_bytes=places)
+    return FewInputsSpec(**{each.name: getattr(spec, each.name) for each in fields(GroupedRows)}, input_bytes=places)
 
 
 def kernels(isa: str) -> Iterator[FewInputsSpec]:

@@ -133,6 +133,15 @@ def groups(isa: str) -> Iterator[GroupedRowsSpec]:
     yield rows(isa, whole(2), whole(3), group=2, **channels_last(isa, 2, lanes), bands=EDGES[:2])
 
 
+def results(isa: str) -> Iterator[GroupedRowsSpec]:
+    """Several of an input channel, whose vectors read as many bytes of src less; several vectors, also abreast."""
+    for number in (2, 4, 8, 16):
+        if number <= LANES[isa]:
+            yield rows(isa, whole(5), results=number, bias=True, post_ops=(RELU,))
+            last = channels_last(isa, 4, LANES[isa])
+            yield rows(isa, whole(3, 3, 2), stride=2, results=number, **last, abreast=2, bands=EDGES)
+
+
 def ends(isa: str) -> Iterator[GroupedRowsSpec]:
     """Sums, and operands of every broadcast, which move with pixels and with channels."""
     lanes = LANES[isa]
@@ -195,6 +204,7 @@ FAMILIES = of_levels(
     counted=counted,
     numbers=numbers,
     groups=groups,
+    results=results,
     ends=ends,
     planes=planes,
     streaming=streaming,

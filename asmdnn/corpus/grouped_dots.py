@@ -8,7 +8,7 @@ from typing import Any
 from asmdnn.corpus import grouped
 from asmdnn.corpus.depthwise import EDGES, retyped
 from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
 from asmdnn.generators.dot.matmul_shape import RESULTS
 from asmdnn.generators.dot.row_cuts import Band, Segment
 from asmdnn.generators.functions.postops import BinaryOp, Operand, ReluOp, SumOp
@@ -29,7 +29,7 @@ def rows(
     """The rows of f32 with elements of these types, and weights of whole vectors of 4 bytes."""
     plain = grouped.rows(f32_level(isa), *segments, group=group, **more)
     spec = retyped(plain, isa, types.src, types.weights, dst or types.sums)
-    common = {field.name: getattr(spec, field.name) for field in fields(spec)}
+    common = {field.name: getattr(spec, field.name) for field in fields(GroupedRows)}
     names = ("weights_row_bytes", "weights_input_bytes", "weights_vector_bytes", "weights_plane_bytes",
              "weights_position_bytes")  # fmt: skip
     distances = {name: getattr(plain, name) for name in names}

@@ -33,6 +33,9 @@ class Across:
     def load(self, dst: Register, src: Pointer) -> None:
         raise NotImplementedError
 
+    def broadcast(self, dst: Register, src: Pointer) -> None:
+        raise NotImplementedError
+
     def add(self, dst: Register, a: Register, b: Register | Pointer) -> None:
         raise NotImplementedError
 
@@ -139,3 +142,20 @@ class Across:
         A group is 2, 4 or, of 16 lanes, 8.
         """
         raise NotImplementedError
+
+    def repeat(self, dst: Register, src: Pointer, times: int) -> None:
+        """dst[j] = src[j // times], of as many elements in memory as that takes.
+
+        times: a power of two up to the lanes.
+        """
+        count, asm = self.lanes // times, self.asm
+        elements = src.sized(4 * count)
+        if count == 1:
+            self.broadcast(dst, elements)
+        elif times == 2:  # zeros between them, then each twice
+            asm.VPMOVZXDQ(dst, elements)
+            asm.VMOVSLDUP(dst, dst)
+        else:  # all of them in every 16 bytes, of which each lane takes one
+            (asm.VBROADCASTSD if count == 2 else asm.VBROADCASTF32X4)(dst, elements)
+            chosen = [j // times for j in range(self.lanes)]
+            asm.VPERMILPS(dst, dst, asm.const(pack(f"<{self.lanes}i", *chosen), self.bytes, size=self.bytes))

@@ -38,9 +38,16 @@ direct                 g3mb1ic30ih6oc21oh6kh1ph0                            nhwc
 direct                 g2mb2ic2ih9oc38oh9kh3ph1                             any    any    bias  -
 depthwise              g16mb1ic16ih3iw30oc16oh3ow15kh3kw15sh1sw2ph1pw7      any    nhwc   bias  relu
 repeat+depthwise       g9mb2ic9ih7oc18oh4kh3sh2ph1                          any    any    bias  sum
-repeat+depthwise       g5mb1ic5ih6iw7oc40oh6ow7kh3kw3ph1pw1                     nchw   any    bias  relu
-reorder+repeat+depthwise g8mb1ic8ih6oc16oh6kh3ph1                           nChw8c nchw   -     -
-pack+repeat+depthwise  g8mb1ic8iw16oc32ow16kw3pw1                           nwc    nwc    bias  -     goiw
+repeat+depthwise       g5mb1ic5ih6iw7oc20oh6ow7kh3kw3ph1pw1                     nchw   any    bias  relu
+reorder+repeat+depthwise g9mb1ic9ih6oc18oh6kh3ph1                           nChw8c nchw   -     -
+pack+repeat+depthwise  g9mb1ic9iw16oc36ow16kw3pw1                           nwc    nwc    bias  -     goiw
+depthwise              g16mb2ic16ih9iw11oc32oh9ow11kh3kw3ph1pw1                 any    any    bias  sum:0.5+relu
+depthwise              g12mb1ic12ih9oc48oh5kh3sh2ph1                            nhwc   nhwc   bias  relu
+depthwise              g6mb1ic6ih12iw30oc48oh12ow30kh5kw5ph2pw2                 nhwc   any    -     -
+depthwise              g32mb1ic32ih9oc64oh4kh3sh2                               nChw16c nhwc  bias  -
+depthwise              g8mb1ic8id5ih4iw6oc64od5oh4ow6kd3kh3kw3pd1ph1pw1         axb    axb    bias  relu
+reorder+depthwise      g8mb1ic8ih6oc16oh6kh3ph1                                 nchw   nchw   bias  relu
+pack+depthwise         g8mb1ic8iw16oc32ow16kw3pw1                               nwc    nwc    bias  -     goiw
 planes+depthwise       g9mb2ic18ih9oc9oh9kh3ph1                             any    any    bias  relu
 planes+depthwise       g20mb1ic60ih8iw9oc20oh4ow5kh3kw5sh2sw2ph1pw2         nchw   nhwc   -     -
 planes+depthwise       g5mb1ic20iw12oc5ow12kw3pw1                           nwc    any    bias  -

@@ -20,10 +20,10 @@ the first one that is inside, and all planes of a call are.
 A segment's pixels are accumulated in registers.  For every kernel row its weights are held in registers, and each
 source vector is loaded once and used by all pixels whose windows have it: 14 loads for 36 multiplies with 12 pixels of
 a 3x3 kernel.  A lane needs all inputs of its group: they come by shuffles of the source vector (Vector.spread), each
-used as often, and no lane is wasted.  Which columns lie in the padding is known from segments, in the code, and which
-rows from bands, in the words of `shape`, so that padding is never read.  The code serves images of any size whose rows
-are cut into the same segments.  So that rows of many widths are, the second segment may begin in what the first one has
-done, and computes it again.
+used as often, and no lane is wasted.  Several results of an input are lanes that read one element (Vector.repeat).
+Which columns lie in the padding is known from segments, in the code, and which rows from bands, in the words of
+`shape`, so that padding is never read.  The code serves images of any size whose rows are cut into the same segments.
+So that rows of many widths are, the second segment may begin in what the first one has done, and computes it again.
 """
 
 from typing import ClassVar
@@ -43,9 +43,15 @@ from asmdnn.types import f32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupedRowsSpec(GroupedRows):
-    """Rows whose lanes find their inputs in the lanes of their group."""
+    """Rows whose lanes find their inputs in the lanes of their group; or several lanes one input.
+
+    results: output channels for each input channel, where a group is one: a power of two up to the lanes; of src that
+    is f32, and of whole vectors of them.
+    """
 
     family: ClassVar[str] = "grouped"
+
+    results: int = 1
 
     @property
     def held(self) -> int:
@@ -53,14 +59,15 @@ class GroupedRowsSpec(GroupedRows):
 
     @property
     def src_vector_bytes(self) -> int:
-        return self.src_type.size_bytes * lanes_of(self.isa)
+        return self.src_type.size_bytes * lanes_of(self.isa) // self.results
 
     def words(self) -> tuple[int, ...]:
         return tuple(words_of_rows(self))
 
     def src_ranges(self, places: set[int]) -> list[Range]:
         """Whole vectors, or the real channels."""
-        return [Range(SRC, at, at + self.width_bytes(self.src_whole, self.src_type)) for at in sorted(places)]
+        width = self.width_bytes(self.src_whole, self.src_type) // self.results
+        return [Range(SRC, at, at + width) for at in sorted(places)]
 
     def generate(self, asm: Assembler) -> None:
         """Emit the kernel: void kernel(const int64 *frame), of 5 arguments and one for each operand of post-ops."""
@@ -69,7 +76,9 @@ class GroupedRowsSpec(GroupedRows):
     def load_source(self, v: Vector, loads: Lanes, source: Register, at: Pointer, part: int) -> None:
         """Input `part` of their groups."""
         element = element_of(self.src_type)
-        if self.group == v.lanes:
+        if self.results > 1:
+            v.repeat(source, at, self.results)
+        elif self.group == v.lanes:
             load_repeated(v, element, source, at.shifted(element.size_bytes * part))
         elif self.group > 1 and loads is v and self.src_type == f32:
             v.spread(source, at, self.group, part)
@@ -79,4 +88,4 @@ class GroupedRowsSpec(GroupedRows):
                 v.spread(source, source, self.group, part)
 
     def is_operand(self, loads_whole: bool) -> bool:
-        return self.group == 1 and loads_whole and self.src_type == f32
+        return self.group == self.results == 1 and loads_whole and self.src_type == f32

@@ -102,7 +102,7 @@ def geometry_of(desc: ConvolutionForward, lanes: int) -> ConvGeometry:
 def rows_of(g: ConvGeometry, desc: ConvolutionForward, engine: Engine) -> RowKernels:
     """The fields that all kernels share."""
     spec = base_spec(g, desc.tensors(), g.ic, engine.isa)
-    common = {field.name: getattr(spec, field.name) for field in fields(spec)}
+    common = {field.name: getattr(spec, field.name) for field in fields(GroupedRows)}
     common["weights_vector_bytes"] = desc.weights.dtype.size_bytes * desc.weights.strides[desc.has_groups]
     places = tuple(g.src.channel(i) for i in range(g.ic))
     vectors = -(-g.oc // lanes_of(engine.isa))

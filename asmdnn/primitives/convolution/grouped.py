@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from asmdnn.generators.dot.grouped_shape import ARGUMENTS
+from asmdnn.generators.dot.grouped import GroupedRowsSpec
+from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
 from asmdnn.isa.dot import F32
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import NARROWEST, lanes_of
@@ -33,6 +34,7 @@ from asmdnn.primitives.convolution.row_refusals import (
     check_bytes,
     check_groups,
     check_pairs,
+    check_results,
     check_types,
     check_whole,
     fills_ymm,
@@ -56,13 +58,14 @@ def plans(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Iterator[Plan
         sums = partial(channel_planes.planned, depthwise=planned_parts, parts=one_part, padding=0)
         yield from reordered.plans_between_reorders(channel_planes.NAME, desc, attr, engine, sums)
     elif channels_of_group(desc, "src") == 1 < channels_of_group(desc, "dst"):
+        yield from reordered.plans_between_reorders(name_of(desc), desc, attr, engine, planned_results)
         yield from reordered.plans_between_reorders(MULTIPLIED, desc, attr, engine, planned_multiplied)
     else:
         yield from reordered.plans_between_reorders(name_of(desc), desc, attr, engine, planned)
 
 
 def name_of(desc: ConvolutionDesc) -> str:
-    return "depthwise" if desc.groups == desc.src.dims[1] == desc.dst.dims[1] else "grouped"
+    return "depthwise" if desc.groups == desc.src.dims[1] else "grouped"
 
 
 def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
@@ -76,20 +79,28 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
     return planned_parts(desc, attr, engine, one_part)
 
 
+def planned_results(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:
+    """Depthwise with several output channels for each of src, which their lanes read together.  Raises Refused."""
+    results = check_results(desc, lanes_of(level_of_rows(types_of(desc), engine).isa))
+    formats = {n: laid_out(d.dims, d.dtype, "axb") for n, d in (("src", desc.src), ("dst", desc.dst)) if d.is_any}
+    return planned_parts(desc.with_formats(formats), attr, engine, one_part, results)
+
+
 def one_part(desc: ConvolutionDesc, src: ImageLayout, dst: ImageLayout) -> list[ConvGeometry]:
     """All of it."""
     return [make_geometry(desc, src, dst)]
 
 
-def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) -> Plan:
-    """The same of `parts` of dst, each a convolution of three axes with some of the weights."""
+def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc], results: int = 1) -> Plan:
+    """The same of `parts` of dst, each a convolution of three axes with some of the weights.  results: of each channel
+    of src, of groups of one."""
     types = types_of(desc)
     engine = level_of_rows(types, engine)
     name, lanes = f"{name_of(desc)}:{engine.isa}", lanes_of(engine.isa)
-    group = check_groups(desc, lanes)
+    group = 1 if results > 1 else check_groups(desc, lanes)
     dots = takes_dots(types, group, attr, engine)
     check_bytes(desc, group, dots, engine.isa)
-    weights = weights_desc(desc.weights, group, lanes, types.group if dots else 1)
+    weights = weights_desc(desc.weights, group * results, lanes, types.group if dots else 1)
     check_weights(desc, weights)
     image = f"aBx{lanes}b" if types == F32 else "axb"
     wanted = {"src": image, "bias": "a", "dst": image}
@@ -111,9 +122,9 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
         raise Refused("post-ops read pixels, which lie one after the other, and a part's do not")
     rows = [
         RowKernels(
-            base_spec(g, tensors, group, engine.isa, dots),
+            with_results(base_spec(g, tensors, group, engine.isa, dots), results),
             width // lanes,
-            tuple(range(0, channels, lanes)),
+            tuple([channel // results for channel in range(0, channels, lanes)]),
             weights_bytes=first_position(g, tensors),
         )
         for g in geometries
@@ -121,6 +132,11 @@ def planned_parts(desc: Desc, attr: Attr, engine: Engine, parts: Parts[Desc]) ->
     phases, constants = schedule_rows(tensors, list(zip(geometries, rows, strict=True)), ends, engine)
     plan = Plan(name, flushing(phases), tensors, constants, {}, ("dst",))
     return ends.around(plan, engine)
+
+
+def with_results(spec: GroupedRows, results: int) -> GroupedRows:
+    """The kernel of so many for each channel of src."""
+    return replace(spec, results=results) if isinstance(spec, GroupedRowsSpec) and results > 1 else spec
 
 
 def planned_multiplied(desc: ConvolutionForward, attr: Attr, engine: Engine) -> Plan:

@@ -35,6 +35,20 @@ def check_groups(desc: ConvolutionDesc, lanes: int) -> int:
     return into
 
 
+def check_results(desc: ConvolutionForward, lanes: int) -> int:
+    """The output channels of each channel of src.  Raises Refused where lanes cannot read these together."""
+    results, out = channels_of_group(desc, "dst"), desc.dst.dims[1]
+    if types_of(desc) != F32:
+        raise Refused(f"src is {desc.src.dtype}, several lanes read a channel of f32 only")
+    if results > lanes or results & results - 1:
+        raise Refused(f"groups have {results} channels out, that must be a power of two up to {lanes} lanes")
+    if out % lanes:
+        raise Refused(f"dst has {out} channels, that must be whole vectors of {lanes}")
+    if desc.kernel[-1] > LONGEST_KERNEL:
+        raise Refused(f"the kernel is {desc.kernel[-1]} wide, at most {LONGEST_KERNEL} are implemented")
+    return results
+
+
 def check_bytes(desc: ConvolutionDesc, group: int, dots: bool, isa: str) -> None:
     """Raises Refused for bytes, unless kernels of rows can sum their products."""
     types, (rows, columns) = types_of(desc), (1, *desc.kernel)[-2:]

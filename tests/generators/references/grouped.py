@@ -118,7 +118,9 @@ def pixel(spec: GroupedRows, memory: Memory, place: tuple[int, int, int], reache
         if isinstance(spec, FewInputsSpec):
             inputs = [memory["src"].load(at + place, 1) for place in spec.input_bytes]
         else:
-            src[:loaded] = memory["src"].load(at + spec.src_type.size_bytes * lanes * v, loaded) - zero_point
+            results = spec.results if isinstance(spec, GroupedRowsSpec) else 1
+            at += spec.src_type.size_bytes * lanes * v // results
+            src[:loaded] = memory["src"].load(at, loaded // results).repeat(results) - zero_point
             inputs = [src[lane // spec.group * spec.group + i] for i in range(spec.group)]
         for i, factors in enumerate(inputs):
             part, within = divmod(i, at_once(spec))
