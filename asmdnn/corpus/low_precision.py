@@ -80,6 +80,11 @@ def runs(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
         yield matmul.tile(isa, 2, 2 * lanes, depth, types=types, dst=types.src)
 
 
+def in_turn(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
+    """Several sums that groups of k take in turn."""
+    yield from tuple(regrouped(matmul.in_turn(f32_level(isa)), isa, types))[::2]
+
+
 def operands(isa: str, types: Types) -> Iterator[MatmulTileSpec]:
     """Some chains of post-ops that read tensors."""
     yield from tuple(regrouped(matmul.operands(f32_level(isa)), isa, types))[::EVERY]
@@ -238,6 +243,9 @@ FAMILIES: dict[str, Callable[[], Iterator[KernelSpec]]] = {
     },
     **{f"conv-runs-{types}-{isa}": partial(conv_runs, isa, types) for types, isa in LEVELS_OF_TYPES if types.run},
     **{f"matmul-runs-{types}-{isa}": partial(runs, isa, types) for types, isa in LEVELS_OF_TYPES if types.run},
+    **{
+        f"matmul-in-turn-{types}-{isa}": partial(in_turn, isa, types) for types, isa in LEVELS_OF_TYPES if not types.run
+    },
     **{f"matmul-results-{types}-{isa}": partial(results, isa, types) for types, isa in RESULTS_OF_F32},
     **{f"starts-{isa}": partial(starts, isa) for _, isa in RESULTS_OF_F32},
 }

@@ -86,6 +86,17 @@ def ends(isa: str) -> Iterator[MatmulTileSpec]:
         yield tile(isa, rows, columns, scaled=True, accumulate=True)
 
 
+def in_turn(isa: str) -> Iterator[MatmulTileSpec]:
+    """Several sums that steps of k take in turn: whole rounds and rests; a bias, dst, scales, tails, panels."""
+    lanes = LANES[isa]
+    for depth in (1, 9, 16, 35):
+        yield tile(isa, 1, lanes, depth, sums=8)
+        yield tile(isa, 1, 2 * lanes - 3, depth, sums=4, bias=BIASES[0], post_ops=(LEAKY,))
+        yield tile(isa, 2, lanes + 1, depth, sums=2, **panels(isa))
+    yield tile(isa, 3, lanes, 19, sums=2, accumulate=True)
+    yield tile(isa, 1, lanes - 1, 19, sums=8, scaled=True, beta=True)
+
+
 def streaming(isa: str) -> Iterator[MatmulTileSpec]:
     """Whole vectors past the caches, where dst begins with one; tails, scales, post-ops."""
     lanes = LANES[isa]
@@ -233,6 +244,7 @@ FAMILIES = {
         "matmul",
         tiles=tiles,
         ends=ends,
+        in_turn=in_turn,
         streaming=streaming,
         packing=packing,
         items=items,

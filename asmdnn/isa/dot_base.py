@@ -18,6 +18,7 @@ from asmdnn.isa.assembler import Pointer, Register
 from asmdnn.isa.dot_runs import OneRun
 from asmdnn.isa.elements import element_of
 from asmdnn.isa.pieces import broadcast_bytes
+from asmdnn.isa.registers import Shaped, flat
 from asmdnn.isa.vector import Lanes, Row, Vector
 from asmdnn.records import dataclass, field
 from asmdnn.types import DataType, bf16, f16, f32, s8, s16, s32, u8
@@ -176,6 +177,17 @@ class Dot:
     def add(self, sums: Register, more: Register) -> None:
         """sums += more."""
         self.addition(sums, sums, more)
+
+    def add_up(self, sums: Sequence[Shaped]) -> None:
+        """All sums in the first ones, in a tree of one order; the registers of the others are free then."""
+        self.asm.role("add sums")
+        while len(sums) > 1:
+            half = -(-len(sums) // 2)
+            for into, other in zip(sums, sums[half:], strict=False):
+                for x, y in zip(flat(into), flat(other), strict=True):
+                    self.add(x, y)
+                    self.v.registers.free(y)
+            sums = sums[:half]
 
     @property
     def addition(self) -> Combine:

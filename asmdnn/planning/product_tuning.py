@@ -95,6 +95,7 @@ class ProductTuning:
     # Of a line of a window that is copied for tiles, on an Emerald Rapids: a load of what is one run, and the store.
     im2col_load_cycles: float = 1.6
     im2col_store_cycles: float = 1.5
+    latency_sums: int = 8  # of a single tile at least, which steps of k take in turn: 1x3136x10 2.4x (Zen 5, AVX2 2.2x)
     few_weights: int = 64 * 64  # which stay in L1 and need no prefetch
     strided_depth: int = 8  # more steps of k whose elements of src are strided are copied,
     strided_columns: int = 64  # if so many columns read them

@@ -134,6 +134,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("products", {"along_rows_l2": 0.125}, packed(384, 64, 3072)),
     ("products", {"far_dst_l2": 99.0}, packed(384, 64, 3072)),
     ("products", {"dst_ahead_l2": 99.0}, packed(384, 64, 3072)),
+    ("products", {"latency_sums": 1}, packed(1, 512, 10)),
     ("products", {"alias_rows": 17}, packed(16, 1024, 1024)),
     ("products", {"alias_rows": 128}, matmul(70, 1024, 1024)),
     ("products", {"panel_lines": 4}, packed(16, 1024, 256)),

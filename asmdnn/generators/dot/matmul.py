@@ -99,7 +99,8 @@ class TileCode:
 
     def __init__(self, tile: MatmulTile, asm: Assembler, v: Vector) -> None:
         self.tile, self.asm, self.v, self.dot = tile, asm, v, dot_of(tile.types, tile.isa, v)
-        self.acc = v.registers.take("accumulators", tile.rows, tile.vectors)
+        self.turns = v.registers.take("accumulators", tile.sums, tile.rows, tile.vectors)
+        self.acc = self.turns[0]
         self.pointers: dict[int, Any] = {}
         used = {SRC: tile.depth > 0, WEIGHTS: tile.depth > 0, BIAS: tile.bias is not None, DST: True}
         used |= {PREFETCHED: tile.prefetch_lines > 0, SCALE: tile.scaled, PACKED: tile.packs or tile.near_row_bytes > 0}
@@ -133,6 +134,7 @@ class TileCode:
         """acc[r][j] = dst, bias or zero."""
         from_dst = self.tile.accumulate and not self.tile.scaled
         start_tile(self.v, self.acc, self.load_dst if from_dst else None, self.load_bias if self.tile.bias else None)
+        self.v.zeros(self.turns[1:])
 
     def prefetch_dst(self) -> None:
         """Lines that come from beyond L2 one after another would have the next tile's stores wait."""
@@ -183,6 +185,8 @@ class TileCode:
             runs.loop(looped // UNROLL, UNROLL, looped_body, [*row, *spare])
         self.steps(tile.steps - looped, tile.last_group_bytes, parts, row, spare)
         runs.end([*row, *spare])
+        if tile.sums > 1:
+            self.dot.add_up(self.turns)
 
     def steps(self, count: int, last_bytes: int, parts: list[Lanes], row: list[Any], spare: list[Any]) -> None:
         """The next groups of k, the last of which has `last_bytes` in src."""
@@ -197,10 +201,11 @@ class TileCode:
             column = [self.src_at(r, k) for r in range(tile.rows)]
             group_bytes = last_bytes if k == count - 1 else GROUP_BYTES
             self.prefetch(k, count, at)
+            acc = self.turns[k % tile.sums]
             if tile.rows == 1 and not tile.packs:
                 turn = k % len(spare)
                 pieces = list(zip(parts, vectors, strict=True))
-                dot.one_row(self.acc[0], (column[0], group_bytes), pieces, row, [*spare[turn:], *spare[:turn]])
+                dot.one_row(acc[0], (column[0], group_bytes), pieces, row, [*spare[turn:], *spare[:turn]])
                 continue
             # Weights first: every row of src multiplies them, and they are loaded while elements are broadcast,
             # into registers that take turns (see conv.py).
@@ -210,7 +215,7 @@ class TileCode:
             for j, factor in enumerate(row if tile.packs else ()):
                 place = (k * tile.vectors + j) * dot.row_bytes
                 self.v.store(mem(self.pointers[PACKED], place, size=dot.row_bytes), factor)
-            dot.outer_product(self.acc, row, column, spare, group_bytes)
+            dot.outer_product(acc, row, column, spare, group_bytes)
 
     def src_at(self, row: int, step: int) -> Pointer:
         """Group `step` of those at hand of a row of src, or of its copy."""

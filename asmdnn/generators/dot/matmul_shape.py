@@ -96,6 +96,7 @@ class MatmulTile(WithEpilogue):
     streams: bool = False  # its whole vectors go past the caches if it begins with one; rows are whole vectors apart
     packs: bool = False
     near_row_bytes: int = 0  # between rows of the copy of src that the tile makes, and multiplies from; 0: none
+    sums: int = 1  # independent ones that steps of k take in turn, a divisor of UNROLL; of one item, without runs
     items: Items = ONE_ITEM
     pieces: tuple["PieceLoop", ...] = ()  # over parts of k of equal size; outermost first
     types: Types = F32

@@ -30,7 +30,6 @@ from asmdnn.generators.recurrent.tile_shape import SRC, WEIGHTS, CellOperand
 from asmdnn.isa.assembler import Assembler, Pointer, mem
 from asmdnn.isa.dot import F32, GROUP_BYTES, Types, dot_of
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.registers import flat
 from asmdnn.isa.vectors import lanes_of, vector_of
 from asmdnn.records import dataclass
 
@@ -145,7 +144,7 @@ class RecurrentTileSpec:
         code.start()
         if self.depth:
             code.multiply()
-            code.add_sums()
+            code.dot.add_up(code.acc)
             code.add_starts()
         code.cells()
         asm.ret()
@@ -254,18 +253,6 @@ class StepCode:
             for u in range(spec.vectors)
             for g in range(self.form.gates)
         ]
-
-    def add_sums(self) -> None:
-        """All sums of a gate in the first."""
-        self.asm.role("add sums")
-        sums = self.acc[:]
-        while len(sums) > 1:
-            half = -(-len(sums) // 2)
-            for into, other in zip(sums, sums[half:], strict=False):
-                for x, y in zip(flat(into), flat(other), strict=True):
-                    self.dot.add(x, y)
-                    self.v.registers.free(y)
-            sums = sums[:half]
 
     def add_starts(self) -> None:
         if self.spec.starts_last:

@@ -80,10 +80,10 @@ def check_deterministic(word: object) -> None:
 
 
 def in_one_order(tuning: "Tuning") -> "Tuning":
-    """The tuning by which no product is summed in rows, lanes, groups or parts of k: these depend on the number of
-    rows."""
+    """The tuning by which no product is summed in rows, lanes, groups, parts or turns of k: these depend on the number
+    of rows."""
     by_tiles = replace(tuning.products, dot_rows=NEVER, dot_elements_least=NEVER)
-    products = replace(by_tiles, vector_rows=NEVER, split_cycles=NEVER, scaled_rows=1)
+    products = replace(by_tiles, vector_rows=NEVER, split_cycles=NEVER, scaled_rows=1, latency_sums=1)
     return replace(tuning, products=products, recurrent=replace(tuning.recurrent, latency_sums=1))
 
 

@@ -1,8 +1,10 @@
 """How vectors multiply: the block of a product, its ranges of k, the order of its tiles, and what they prefetch."""
 
-from math import prod
+from functools import partial
+from math import gcd, prod
+from typing import Final
 
-from asmdnn.generators.dot.matmul import MatmulTileSpec
+from asmdnn.generators.dot.matmul import UNROLL, MatmulTileSpec
 from asmdnn.generators.dot.matmul_shape import MatmulTile
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST
@@ -16,6 +18,8 @@ from asmdnn.primitives.products.matrices import Matrix, Panels
 from asmdnn.primitives.products.product import Product
 from asmdnn.primitives.products.target import Target
 from asmdnn.records import dataclass, replace
+
+LEAST_TURNS: Final = 16  # rounds of the loop that are worth adding several sums up
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ class VectorTiling:
             p=p,
             block=block,
             target=target,
-            kernel=vector_kernel,
+            kernel=partial(vector_kernel, sums=sums_in_turn(p, target)),
             steps=self.steps,
             sizes=sizes,
             groups=groups,
@@ -145,7 +149,18 @@ def stream_bytes(p: Product, block: Block, target: Target, one_row: bool) -> int
     return ahead if p.k * p.n >= tuning.few_weights and ahead <= tuning.most_stream_bytes else 0
 
 
-def vector_kernel(tile: MatmulTile, target: Target) -> tuple[MatmulTileSpec, int]:
+def sums_in_turn(p: Product, target: Target) -> int:
+    """How many sums of each result steps of k take in turn: several where one tile is all, and has so few accumulators
+    that each step would wait for the one before."""
+    accumulators = p.m * -(-p.n // target.lanes)
+    few = 0 < accumulators < target.products.latency_sums and not p.batch and p.types.run is None
+    if not few or p.packed_weights is not None or p.packed_src is not None or p.k < LEAST_TURNS * UNROLL:
+        return 1
+    return gcd(UNROLL, 1 << (target.products.latency_sums // accumulators).bit_length() - 1)
+
+
+def vector_kernel(tile: MatmulTile, target: Target, sums: int = 1) -> tuple[MatmulTileSpec, int]:
     """The kernel of a tile, and the expected cycles of a call."""
-    cycles = tile.steps * target.step_cycles(tile.rows, tile.vectors, tile.types) + target.call_cycles
-    return MatmulTileSpec(tile=tile), int(tile.items.count * cycles)
+    step = target.step_cycles(tile.rows * sums, tile.vectors, tile.types) / sums
+    cycles = tile.steps * step + target.call_cycles
+    return MatmulTileSpec(tile=replace(tile, sums=sums)), int(tile.items.count * cycles)
