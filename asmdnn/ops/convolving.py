@@ -71,7 +71,7 @@ def convolve_last(
     image, numbers = channels_second(image), window.plain(kind)
     desc = weights.desc if type(weights) is Memory else plain_weights(kind, np.shape(weights), window.groups)
     dims = result_dims(kind, image.shape, desc.dims, ConvWindow(*numbers))
-    given = [image.dtype, *[weights.dtype] * isinstance(weights, np.ndarray)]
+    given = [x.dtype for x in (image, weights) if isinstance(x, np.ndarray)]
     dtype = numpy_type(result_type(request.dtype, None, request.usual_type(kind_of(image))), given)
     made, _ = into_last(lambda view: convolve(kind, (image, weights, b), window, view, request), dims, dtype, out)
     return made  # type: ignore[no-any-return]

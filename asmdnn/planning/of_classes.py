@@ -90,9 +90,9 @@ def _with_ymm(row: Tuning) -> Tuning:
     kept = {name: getattr(row.products, name) for name in ("memory_stream_bytes", "far_src_l2")}
     products = replace(DEFAULT.products, **kept, alias_columns=1 << 30)
     # rows_of_whole=False made groups of 8 on Zen 4 0.8 to 0.93x; vectors that are all narrow cost one another the same.
-    # Turns of parts are not timed with ymm.
-    turns = DEFAULT.convolution.part_turns
-    convolution = replace(row.convolution, rows_of_whole=True, narrow_cost=1.0, part_turns=turns)
+    # Turns of parts, and runs of dst, are not timed with ymm.
+    untimed = {name: getattr(DEFAULT.convolution, name) for name in ("part_turns", "dst_runs_bytes")}
+    convolution = replace(row.convolution, rows_of_whole=True, narrow_cost=1.0, **untimed)
     phases = replace(row.phases, latency_cycles=DEFAULT.phases.latency_cycles)
     row = replace(row, phases=phases, convolution=convolution, products=products, recurrent=DEFAULT.recurrent)
     return replace(row, winograd=DEFAULT.winograd, winograd_groups=GROUPS)

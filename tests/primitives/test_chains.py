@@ -163,6 +163,7 @@ def of_each_way() -> tuple[Description, ...]:
         dnn.LayerNormBackward(rows, rows, rows, vector, vector, use_global_stats=True),
         dnn.BatchNormBackward(plain, plain, plain, channels, channels, use_global_stats=True),
         dnn.Reorder(rows, dnn.MemoryDesc(rows.dims, dnn.f32, strides=(57, 3))),
+        dnn.Gather(rows, dnn.MemoryDesc((5,), dnn.s32, "a"), t(6, 5), 1),
         dnn.RandomNumbers(t(6, 19, tag="ba")), dnn.PReLUBackward(plain, plain, plain, plain, plain),
         layer_of_bytes(dnn.LSTMForward, (2, 3, 5, 8)), layer_of_rounded_rows((2, 3, 5, 8))[0],
         dnn.PoolingBackward("max", image := t(1, 1, 9, 9), image, (5, 5), padding_l=(2, 2), padding_r=(2, 2),
