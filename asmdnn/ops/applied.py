@@ -1,6 +1,6 @@
 """Primitives of one result on arrays: what the functions of this package share that are a description and no more."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -76,9 +76,12 @@ def compute(
     if call.target.dtype is not f32 and call.target.dtype == s32 and are_words(given.values()):
         return of_words(call, given, arrays, target, out)
     result = call(arrays, target)
-    if out is not None or result.dtype is F32:
-        return result if out is None else out
-    return result.view(numpy_type(call.target.dtype, (array.dtype for _, array in given.values())))
+    return out if out is not None else with_type(result, call, (array.dtype for _, array in given.values()))
+
+
+def with_type(result: AnyArray, call: ArrayCall, given: Iterable[np.dtype[Any]]) -> AnyArray:
+    """A new array of a call with numpy's type for its elements, by the types of arguments."""
+    return result if result.dtype is F32 else result.view(numpy_type(call.target.dtype, given))
 
 
 def of_words(

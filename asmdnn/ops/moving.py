@@ -7,8 +7,8 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments
 from asmdnn.memory import MemoryDesc
-from asmdnn.ops.applied import Descs, layout_key, prepare
-from asmdnn.ops.arguments import F32, AnyArray
+from asmdnn.ops.applied import Descs, layout_key, prepare, with_type
+from asmdnn.ops.arguments import AnyArray
 from asmdnn.ops.calls import calls, kept_call
 from asmdnn.ops.typed import kind_of, numpy_type, typed, typed_output
 from asmdnn.primitives.attributes.attr import NO_ATTR
@@ -45,11 +45,9 @@ def moved(
             wanted = f"the result of {kind_of(first)}: give an array of that type"
             raise InvalidArguments(f"out is of {kind_of(target)}, {wanted}")
         call = calls.put(full_key, prepare(given, describe, lambda _: result, (target, None), NO_ATTR, engine))
-    kind = arrays[0].dtype
-    found = call(arrays, target)
-    if out is not None or kind is F32:
-        return found if out is None else out
-    return found.view(numpy_type(call.target.dtype, (kind,)))
+    kind = arrays[0].dtype  # before the call adds the result to them
+    result = call(arrays, target)
+    return out if out is not None else with_type(result, call, (kind,))
 
 
 def array_of(name: str, value: Any) -> AnyArray:

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.memory import Memory, MemoryDesc
 from asmdnn.memory.tags import LETTERS
-from asmdnn.ops.applied import Descs, layout_key
-from asmdnn.ops.arguments import F32, AnyArray, chain_of
+from asmdnn.ops.applied import Descs, layout_key, with_type
+from asmdnn.ops.arguments import AnyArray, chain_of
 from asmdnn.ops.calls import ArrayCall, calls, desc_of, kept_call, layout_of
 from asmdnn.ops.quantized import NOTHING, Arguments, ProductRequest, attr_of
-from asmdnn.ops.typed import numpy_type, result_type, typed_output
+from asmdnn.ops.typed import result_type, typed_output
 from asmdnn.primitives.attributes.chain import INTEGERS as WITH_ZERO_POINTS
 from asmdnn.primitives.attributes.user_post_op import PostOp
 from asmdnn.primitives.core.description import Description
@@ -81,9 +81,7 @@ def multiplied(what: Multiplication, given: Given, numbers: Numbers, out: Any, r
     if chain:
         arrays += [memory.array for op in chain if type(op) is PostOp for memory in op.data.values()]
     result = call(arrays, target)
-    if out is not None or result.dtype is F32:
-        return result if out is None else out
-    return result.view(numpy_type(call.target.dtype, dtypes))
+    return out if out is not None else with_type(result, call, dtypes)
 
 
 def prepare(

@@ -1,5 +1,6 @@
 """What all ways of a gather start from: its tensors as kernels take them, and loops over dst."""
 
+from asmdnn.generators.move.gather import ARGUMENTS
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.loops import Box, Loop, merge
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
@@ -8,8 +9,6 @@ from asmdnn.primitives.gather.description import Gather
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import dataclass
-
-ARGUMENTS = ("src", "dst", "indices")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
