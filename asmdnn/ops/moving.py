@@ -46,8 +46,8 @@ def moved(
             raise InvalidArguments(f"out is of {kind_of(target)}, {wanted}")
         call = calls.put(full_key, prepare(given, describe, lambda _: result, (target, None), NO_ATTR, engine))
     kind = arrays[0].dtype  # before the call adds the result to them
-    result = call(arrays, target)
-    return out if out is not None else with_type(result, call, (kind,))
+    found = call(arrays, target)
+    return out if out is not None else with_type(found, call, (kind,))
 
 
 def array_of(name: str, value: Any) -> AnyArray:
