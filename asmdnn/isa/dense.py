@@ -18,8 +18,8 @@ MASKS_KEPT = 6  # the seventh mask register is set anew for every other count
 class Dense:
     """Emits loads and stores of bytes that lie together, none besides.
 
-    spare: a vector register that may be overwritten, another one when assigned.  streaming: whole vectors go past the
-    caches; they are aligned then.
+    spare: a vector register that may be overwritten, another one when assigned.  streaming: whole vectors and their
+    lower halves go past the caches; they are aligned then.
     """
 
     def __init__(self, v: Vector, spare: Register) -> None:
@@ -105,8 +105,8 @@ class Avx2Dense(Dense):
         self.asm.VMOVDQU(x, low.sized(self.v.bytes))
 
     def store(self, target: Pointer, x: Register, count: int, quarter: int = 0) -> None:
-        if count == self.v.bytes:
-            (self.asm.VMOVNTDQ if self.streaming else self.asm.VMOVDQU)(target.sized(count), x)
+        if count == self.v.bytes or (self.streaming and 2 * count == self.v.bytes and not quarter):
+            (self.asm.VMOVNTDQ if self.streaming else self.asm.VMOVDQU)(target.sized(count), view_of(x, count))
             return
         if not quarter:
             store_bytes(self.asm, target, x.xmm, min(count, QUARTER_BYTES))
@@ -181,7 +181,7 @@ class Avx512Dense(Dense):
             extract(self.spare.ymm if by_halves else self.spare.xmm, x, number)
             x = self.spare
         view = view_of(x, count)
-        if count == self.v.bytes and self.streaming:
+        if self.streaming and count in (self.v.bytes, self.v.bytes // 2):
             asm.VMOVNTDQ(target.sized(count), view)
         elif count == view.size_bytes:
             asm.VMOVUPS(target.sized(count), view)

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
+from asmdnn.generators.move.convert import ConvertSpec
 from asmdnn.generators.move.convert_transpose import ConvertTransposeSpec
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.planning.move_tuning import MoveTuning
 from asmdnn.planning.tuning import DEFAULT
+from tests.primitives.reorder_numbers import decoded, encoded, telling
 from tests.primitives.tensors import bits, holding, read
 from tests.support.plans import emulate_plan
 
@@ -80,6 +82,38 @@ def test_streams_lines_of_half_a_vector() -> None:
     pd = planned("nchw", "nChw8c", (64, 8, 128, 128))
     assert widths(pd) == {NARROW}
     assert all(spec.streaming for spec in pd.plan.specs)
+
+
+@pytest.mark.parametrize(
+    ("isa", "ddt"),
+    [
+        pytest.param(isa, ddt, marks=pytest.mark.emulated(isa))
+        for isa in ("avx2", "avx512_core", "avx512_core_bf16")
+        for ddt in ((dnn.bf16,) if isa == "avx512_core_bf16" else (dnn.bf16, dnn.f16, dnn.u8, dnn.s8))
+    ],
+    ids=str,
+)
+def test_streams_narrow_types(isa: str, ddt: dnn.DataType) -> None:
+    """Packed stores are whole or half vectors; a dst that is not aligned to them is written through the caches."""
+    dims, tuning = (2, 4096), replace(DEFAULT, moves=MoveTuning(streaming_bytes=1))
+    values = np.resize(telling(dnn.f32), dims).view(np.float32)
+    desc = dnn.Reorder(dnn.MemoryDesc(dims, dnn.f32, "ab"), dnn.MemoryDesc(dims, ddt, "ab"))
+    pd = dnn.primitive_desc(desc, engine=dnn.Engine(isa=isa, threads=1, tuning=tuning))
+    assert all(isinstance(spec, ConvertSpec) and spec.streaming for spec in pd.plan.specs)
+    assert widths(pd) == {f"__{isa}"}
+    pd.plan.check()
+    for offset in (0, 3):
+        room = np.zeros(np.prod(dims) + 64, ddt.numpy)
+        start = -room.ctypes.data // room.itemsize % (64 // room.itemsize) + offset
+        memories = {
+            "src": dnn.Memory(desc.src, values),
+            "dst": dnn.Memory(desc.dst, room[start : start + np.prod(dims)].reshape(dims)),
+        }
+        emulate_plan(pd.plan, memories)
+        wanted = encoded(values, ddt)
+        found = memories["dst"].array.view(wanted.dtype).reshape(dims)
+        both_nan = np.isnan(decoded(found, ddt)) & np.isnan(decoded(wanted, ddt))
+        assert np.array_equal(found[~both_nan], wanted[~both_nan])
 
 
 def test_copies_of_long_rows_are_wide() -> None:

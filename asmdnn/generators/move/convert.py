@@ -14,7 +14,7 @@ from asmdnn.isa.assembler import Assembler, Label
 from asmdnn.isa.element import SPARE, Element
 from asmdnn.isa.elements import native_element
 from asmdnn.isa.lines import LINE_BYTES
-from asmdnn.isa.vectors import lanes_of, vector_of
+from asmdnn.isa.vectors import lanes_of, vector_bytes, vector_of
 from asmdnn.records import dataclass
 
 AHEAD_BYTES = 1024  # if planners say nothing else
@@ -26,8 +26,8 @@ JOINED = 4  # vectors of rows that are joined
 class ConvertSpec(ConvertBlock):
     """dst[r, c] = src[r, c]; columns are walked a vector at a time, dense or not.
 
-    streaming: vectors go past the caches if dst is aligned to them; it must be dense, of 4-byte elements, and its
-    rows whole vectors.  ahead_bytes: how far ahead lines of a long dst are prefetched.
+    streaming: vectors go past the caches if dst is aligned to them; `fits_streaming` says where that may be asked for.
+    ahead_bytes: how far ahead lines of a long dst are prefetched.
     joins: rows that are half a vector, and dense, are taken two to a vector, JOINED vectors of them at a time.
     """
 
@@ -51,7 +51,7 @@ class ConvertSpec(ConvertBlock):
         if self.streaming:
             with if_aligned(asm, pointers[Argument.DST], v.bytes, left):
                 converter.dense.streaming = True
-                self.all_rows(asm, converter, x, pointers, left)
+                self.all_rows(asm, converter, x, pointers, left, packer)
                 converter.dense.streaming = False
                 asm.ret()
             converter.dense.forget()
@@ -62,11 +62,24 @@ class ConvertSpec(ConvertBlock):
 
     def packer(self, converter: Converter, registers: Any) -> "Packer | None":
         """What stores several vectors at once, if there is one and dst has so many side by side."""
-        native = native_element(self.conversion.dst, self.isa)
-        kind = BytePacker if native.is_byte_integer else PairPacker if native.narrows_pairs else None
+        kind = self.kind_of_packer
         width = JOINED * self.lanes if self.joins else self.columns
-        fits = kind and self.dst_steps[1] == native.size_bytes and width >= kind.count * self.lanes
-        return kind(converter, registers, native) if kind and fits else None
+        fits = kind and self.dst_steps[1] == self.conversion.sizes[1] and width >= kind.count * self.lanes
+        return kind(converter, registers, native_element(self.conversion.dst, self.isa)) if kind and fits else None
+
+    @property
+    def kind_of_packer(self) -> "type[PairPacker | BytePacker] | None":
+        native = native_element(self.conversion.dst, self.isa)
+        return BytePacker if native.is_byte_integer else PairPacker if native.narrows_pairs else None
+
+    @property
+    def fits_streaming(self) -> bool:
+        """Whether all stores are whole or half vectors that follow one another, of what no sum reads before."""
+        kind, size = self.kind_of_packer, self.conversion.sizes[1]
+        at_once = self.lanes * (kind.count if kind else 1)
+        dense = self.dst_steps == (self.columns * size, size)
+        halves = 2 * at_once * size // vector_bytes(self.isa)
+        return dense and halves > 0 and self.columns % at_once == 0 and not self.conversion.sum
 
     @property
     def lanes(self) -> int:

@@ -97,16 +97,13 @@ class BlockKernels:
         if self.conversion in WIDENED and (columns.src, columns.dst) == (src, dst):
             return WordsSpec(isa=NARROWEST, conversion=self.conversion, **block)
         conversion = self.conversion.as_bits() if self.conversion.is_copy else self.conversion
-        row_bytes = dst * columns.extent
-        lines = (columns.dst, rows.dst) == (dst, row_bytes) and row_bytes % vector_bytes(NARROWEST) == 0
-        whole = dst == f32.size_bytes  # elements are stored as registers hold them
-        streaming = self.style.streams and whole and lines and not conversion.sum
-        block |= {"streaming": streaming, "ahead_bytes": self.tuning.convert_ahead_bytes}
-        converted = ConvertSpec(isa=NARROWEST, conversion=conversion, **block)
+        ahead = self.tuning.convert_ahead_bytes
+        converted = ConvertSpec(isa=NARROWEST, conversion=conversion, ahead_bytes=ahead, **block)
         wide = replace(converted, isa=narrowing_level(conversion.dst, self.isa))
         if wide.fits_joined and not self.conversion.is_copy:
-            return replace(wide, joins=True, streaming=False)
-        fits = columns.extent >= WIDE_COLUMNS and not (streaming and row_bytes % vector_bytes(wide.isa))
+            return replace(wide, joins=True)
+        converted, wide = (replace(x, streaming=self.style.streams and x.fits_streaming) for x in (converted, wide))
+        fits = columns.extent >= WIDE_COLUMNS and wide.streaming >= converted.streaming
         return wide if fits and (columns.src, columns.dst) == (src, dst) else converted
 
     def transposing(self, shape: Shape) -> TransposeSpec:
