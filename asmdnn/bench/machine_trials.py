@@ -101,6 +101,8 @@ _GRADIENTS: Final = (
     "--prelu --dir=BWD_DW --stag=axb 2x256x56x56:1x256x1x1 1x144x56x56:1x144x1x1 --bnorm --dir=BWD_DW --flags=CH "
     "--tag=axb mb2ic256ih56 mb2ic144ih56"
 )
+_PIECES: Final = "--resampling --tag=axb,aBx16b --alg=nearest mb2ic512ih42oh85iw35ow71 mb8ic64ih52oh104iw57ow115"
+_DOUBLED: Final = "--resampling --tag=aBx16b --alg=nearest,linear mb1ic64ih28oh56 mb1ic512ih7oh14 mb1ic64ih80oh160"
 _ENLARGED: Final = "--resampling --tag=axb --alg=nearest,linear mb1ic256ih80oh160 mb2ic64ih112oh224"
 _FEW_WINDOWS: Final = (
     "--pool --dir=FWD_I mb1ic256ih8oh4kh2sh2 mb1ic256ih7oh4kh3sh2ph1 mb1ic256ih13oh7kh3sh2ph1 mb1ic256ih14oh14kh3ph1"
@@ -179,6 +181,8 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "topk.narrow_largest": _trial(_LARGEST),
         "topk.most_listed_long": _trial(_LISTS),
         "resampling.streaming_share": _trial(_ENLARGED),
+        "resampling.pieces_stream": _trial(_PIECES),
+        "resampling.channels_cycles": _trial(_DOUBLED),
         "reduction.whole_rows_bytes": _trial(_GRADIENTS),
         "reduction.whole_rows_of_sums_bytes": _trial(_GRADIENTS),
         "reduction.narrow_elements": _trial(_SHORT_SUMS),

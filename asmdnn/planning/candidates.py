@@ -90,6 +90,8 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "topk.narrow_largest": (1, 64, 4096),
         "topk.most_listed_long": (6, 10),
         "resampling.streaming_share": (2, 8, 32),
+        "resampling.pieces_stream": (False, True),
+        "resampling.channels_cycles": (200, 4000),
         "reduction.whole_rows_bytes": (1, 12 * MB, 1 << 62),
         "reduction.whole_rows_of_sums_bytes": (1, 12 * MB, 1 << 62),
         "reduction.narrow_elements": (1, 64),

@@ -219,8 +219,10 @@ class RecurrentTuning:
 class ResamplingTuning:
     """Of resampling."""
 
-    record_cycles: int = 4000  # planes whose rows take less share a record
+    record_cycles: int = 4000  # planes whose rows take less share a record,
+    channels_cycles: int = 4000  # and where channels are dense: lines of dst then come plane by plane
     streaming_share: int = 2  # of L3: a larger dst goes past the caches
+    pieces_stream: bool = False  # also where pieces of a row are written one after the other, each of whole lines
     wide_row: int = 1  # of linear results: shorter ones that end in a half-empty zmm register take ymm registers
 
 

@@ -103,6 +103,7 @@ SHORT_ROWS = dnn.PoolingForward(
 
 
 _IMAGES, _CHANNELS = desc((2, 2048, 4, 4), "acdb"), desc((2048,), "a")
+PIECES = dnn.ResamplingForward("nearest", desc((1, 32, 5, 6), "aBcd16b"), desc((1, 32, 9, 13), "aBcd16b"))
 WIDE_NORM = dnn.BatchNormBackward(
     src=_IMAGES, diff_dst=_IMAGES, diff_src=_IMAGES, mean=_CHANNELS, variance=_CHANNELS, scale=_CHANNELS
 )
@@ -172,6 +173,8 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("pooling", {"strided_results": 5}, pooling(10, 5, 2, 2, 0)),
     ("pooling", {"near_bytes": 8192}, SHORT_ROWS),
     ("pooling", {"near_l3_share": 1 << 20}, SHORT_ROWS),
+    ("resampling", {"channels_cycles": 100}, PIECES),
+    ("resampling", {"streaming_share": 1 << 40, "pieces_stream": True}, PIECES),
     ("elementwise", {"interleaved": 4}, EXP),
     ("elementwise", {"record_elements": 512}, EXP),
     ("elementwise", {"streaming_bytes": 1}, EXP),

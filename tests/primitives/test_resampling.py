@@ -191,6 +191,34 @@ def test_neighbours_share_what_they_are_made_of() -> None:
     assert not any(spec.streaming for spec in dnn.primitive_desc(uneven, engine=engine).plan.specs)  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("alg", ["nearest", "linear"])
+@pytest.mark.parametrize("tag", TAGS[1:])
+def test_pieces_of_rows_past_the_caches(isa: str, alg: ResamplingAlgorithm, tag: str) -> None:
+    """Rows of 13 results of 6 elements have several patterns; a class says whether their pieces stream."""
+    x = numbers(2, 32, 5, 6)
+    desc = described(alg, x.shape, (9, 13), tag, "half_pixel")
+    for streams in (False, True):
+        with tuned("resampling", streaming_share=1 << 40, pieces_stream=streams):
+            pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
+        assert {spec.streaming for spec in pd.plan.specs} == {streams}  # type: ignore[attr-defined]
+        dst = dnn.Memory(desc.dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)
+        assert np.abs(dst.numpy() - expected(alg, x, (9, 13), "half_pixel")).max() <= 40 * 2.0**-24
+
+
+@pytest.mark.emulated("avx512_core")
+@pytest.mark.parametrize(("alg", "tag", "dtype"), [("linear", TAGS[2], dnn.f32), ("nearest", TAGS[3], dnn.f16)])
+def test_pixels_of_half_a_vector_take_narrow_kernels(alg: ResamplingAlgorithm, tag: str, dtype: dnn.DataType) -> None:
+    x = numbers(2, 16, 5, 6).astype(dtype.numpy)
+    src, dst = (dnn.MemoryDesc((2, 16, *n), dtype, tagged(tag, 2)) for n in ((5, 6), (10, 12)))
+    pd = proved_desc(dnn.ResamplingForward(alg, src, dst), engine=dnn.Engine(isa="avx512_core", threads=1))
+    assert {spec.isa for spec in pd.plan.specs} == {"avx2"}
+    memories = {"src": dnn.Memory.from_numpy(x, src), "dst": dnn.Memory(dst)}
+    emulate_plan(pd.plan, memories)
+    found = memories["dst"].numpy().astype(np.float64)
+    np.testing.assert_allclose(found, expected(alg, x, (10, 12), "half_pixel"), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [dnn.s8, dnn.u8, dnn.bf16, dnn.f16, dnn.s32], ids=str)
 @pytest.mark.parametrize("tag", TAGS[1:])
 def test_nearest_elements_of_any_type_are_moved_as_words(isa: str, dtype: dnn.DataType, tag: str) -> None:
@@ -338,7 +366,7 @@ def test_rounds(isa: str, alg: ResamplingAlgorithm) -> None:
         x, results = numbers(3, 19, 5, 6), []
         desc = described(alg, x.shape, (9, 13), tag, "half_pixel")
         for most in (1 << 14, 1):
-            with tuned("phases", written_out=most, round_records=3), tuned("resampling", record_cycles=1):
+            with tuned("phases", written_out=most, round_records=3), tuned("resampling", channels_cycles=1):
                 pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=2))
             dst = dnn.Memory(desc.dst)
             dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(x, desc.src), dst=dst)

@@ -15,7 +15,7 @@ from asmdnn.isa.vectors import lanes_of, vector_bytes
 from asmdnn.planning.phase import Int64, Phase, View
 from asmdnn.planning.refusal import Refused
 from asmdnn.planning.rounds import Loop, in_loops, without_barrier, written_out
-from asmdnn.planning.tuning import PhaseTuning
+from asmdnn.planning.tuning import PhaseTuning, ResamplingTuning
 from asmdnn.primitives.pooling.schedule import Planes
 from asmdnn.primitives.resampling.taps import ResampleRun, ResampleTap, ResampleTaps, pattern, runs_of
 from asmdnn.types import f32
@@ -38,17 +38,17 @@ class DenseChannels:
         planes: Planes,
         axes: Sequence[ResampleTaps],
         streams: bool,
-        record_cycles: int,
+        tuning: ResamplingTuning,
         chain: tuple[PostOp, ...] = (),
         kinds: tuple[str, str] = F32,
     ) -> None:
         self.isa, self.planes, self.axes, self.chain, self.kinds = isa, planes, axes, chain, kinds
         self.runs, self.elements = runs_of(axes[-1]), planes.src.block
-        self.record_cycles = record_cycles
+        self.record_cycles = tuning.channels_cycles
         lanes, pixel = lanes_of(isa), planes.dst.pixel_bytes
         lines = self.elements % LINE_ELEMENTS == 0 or pixel == self.elements * f32.size_bytes  # are written at once
         dense = max((run.groups * run.together for run in self.runs if run.step in (0, run.together)), default=0)
-        in_order = 2 * dense >= len(axes[-1])  # else pieces of a row, and of lines, are written one after the other
+        in_order = tuning.pieces_stream or 2 * dense >= len(axes[-1])  # else pieces of a row come one after the other
         streams = streams and kinds == F32
         self.streams = streams and lines and in_order and self.elements % lanes == 0 and pixel % vector_bytes(isa) == 0
 

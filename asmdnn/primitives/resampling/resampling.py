@@ -219,14 +219,15 @@ def resampled(way: str, request: ResampleRequest, src: MemoryDesc, dst: MemoryDe
     if not prod(dst.dims):
         return assembly.plan(name, tensors, ("dst",))
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
-    record_cycles = engine.tuning.resampling.record_cycles
+    planes = planes_of(src, dst, False)
     kinds = src.dtype.name, dst.dtype.name
+    fills_half = planes.src.block == lanes_of(NARROWEST)
     maker = DenseChannels(
-        isa=narrowing_level(dst.dtype.name, engine.isa),
-        planes=planes_of(src, dst, False),
+        isa=NARROWEST if fills_half else narrowing_level(dst.dtype.name, engine.isa),
+        planes=planes,
         axes=axes,
         streams=streams(dst, engine),
-        record_cycles=record_cycles,
+        tuning=engine.tuning.resampling,
         chain=request.chain,
         kinds=kinds,
     )
