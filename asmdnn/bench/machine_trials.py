@@ -33,6 +33,10 @@ _LARGE_REORDERS: Final = (
 _LARGE_SHUFFLES: Final = "--shuffle --dt=f32 --tag=axb,aBx16b --axis=1 --group=3 16x960x7x7 16x480x14x14 16x240x28x28"
 _SHUFFLES: Final = "--shuffle --dt=f32 --tag=axb,aBx16b --axis=1 --group=2,4,60 1x480x14x14 1x240x28x28"
 _FUNCTIONS: Final = "--eltwise --alg=relu,tanh 2x64x112x112 3x64x112x112 6x64x112x112"
+_WEIGHTS_OF_CHANNELS: Final = (
+    "--prelu --dir=FWD_I --stag=abx:abx 8x64x112x112:1x64x1x1 "
+    "--sdt=bf16:bf16 8x64x112x112:1x64x1x1 4x512x64x118:1x512x1x1"
+)
 _CHAINS: Final = "--eltwise --alg=gelu_erf,tanh,logistic 1x64x28x28 --alg=relu,gelu_erf 8x64x112x112"
 _TEAMS: Final = "--eltwise --alg=relu,gelu_erf 1x64x14x14 1x64x28x28 --reorder --stag=abx --dtag=axb 1x64x28x28"
 _WIDE_DST: Final = "--conv --dir=FWD_I mb1ic3ih224oc32oh112kh3sh2ph1 g32mb4ic32ih112oc32oh112kh3ph1"
@@ -118,6 +122,7 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "phases.inline_cycles": _trial(_TEAMS, threads=2),
         "phases.latency_cycles": _trial(_SHORT_GROUPS),
         "elementwise.streaming_bytes": _trial(_FUNCTIONS),
+        "elementwise.whole_row": _trial(_WEIGHTS_OF_CHANNELS),
         "elementwise.interleaved": _trial(_CHAINS),
         "elementwise.wide_interleaved": _trial(_CHAINS),
         "elementwise.wide_streamed": _trial(_FUNCTIONS),

@@ -34,7 +34,7 @@ class Call:
 def phases_of(
     calls: Sequence[Call], arguments: tuple[View, ...], tuning: PhaseTuning, along_dst: bool = False
 ) -> list[Phase]:
-    """One phase of all records, or, where there are many, a phase of rounds for each call.
+    """One phase of all records, or, where there are many, phases of rounds, one for all calls in the same loops.
 
     along_dst: whether the records of one phase are sorted by where they write, so that a line that two calls share,
     such as of padding, is still in the cache.
@@ -43,14 +43,7 @@ def phases_of(
     numbers = [index.setdefault(call.kernel, len(index)) for call in calls]
     kernels = tuple(index)
     if sum(call.count for call in calls) > tuning.written_out:
-        found: list[Phase] = []
-        for number, call in zip(numbers, calls, strict=True):
-            rest = (0,) * (len(arguments) - len(call.starts))
-            record = np.array([(number, *call.starts, *rest)], np.int64)
-            loops = [(loop.extent, loop.strides + rest) for loop in call.loops]
-            made = in_loops(kernels, arguments, record, cycles_of([call]), loops, tuning)
-            found += without_barrier(made) if found else made
-        return found
+        return in_rounds(calls, numbers, kernels, arguments, tuning)
     counts = [call.count for call in calls]
     records, at = np.zeros((sum(counts), 1 + len(arguments)), np.int64), 0
     for number, call, count in zip(numbers, calls, counts, strict=True):
@@ -63,6 +56,27 @@ def phases_of(
         order = np.argsort(records[:, 1 + DST], kind="stable")
         records, cycles = np.ascontiguousarray(records[order]), cycles[order]
     return [Phase(kernels, arguments, records, cycles)]
+
+
+def in_rounds(
+    calls: Sequence[Call],
+    numbers: Sequence[int],
+    kernels: tuple[KernelSpec, ...],
+    arguments: tuple[View, ...],
+    tuning: PhaseTuning,
+) -> list[Phase]:
+    """The calls in each step of their loops; numbers: those of their kernels."""
+    together: dict[tuple[Loop, ...], list[tuple[int, Call]]] = {}
+    for number, call in zip(numbers, calls, strict=True):
+        together.setdefault(call.loops, []).append((number, call))
+    found: list[Phase] = []
+    for nest, some in together.items():
+        rest = (0,) * (len(arguments) - len(some[0][1].starts))
+        records = np.array([(number, *call.starts, *rest) for number, call in some], np.int64)
+        loops = [(loop.extent, loop.strides + rest) for loop in nest]
+        made = in_loops(kernels, arguments, records, cycles_of([call for _, call in some]), loops, tuning)
+        found += without_barrier(made) if found else made
+    return found
 
 
 def cycles_of(calls: Sequence[Call]) -> npt.NDArray[np.int32]:

@@ -19,6 +19,7 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "phases.inline_cycles": (6_000, 12_000, 24_000, 48_000),
         "phases.latency_cycles": (2.0, 4.0),
         "elementwise.streaming_bytes": STREAMING,
+        "elementwise.whole_row": (4096, 16384),
         "elementwise.interleaved": (4, 6, 8),
         "elementwise.wide_interleaved": (4, 6, 8),
         "elementwise.wide_streamed": (4, 6, 8),

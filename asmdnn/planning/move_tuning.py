@@ -106,6 +106,7 @@ class ElementwiseTuning:
     steps_per_cycle: int = 3  # of a function, for a vector
     bytes_per_cycle: int = 16  # of vectors that come from L2
     record_elements: int = 4096  # 16 KiB of each tensor: stays in L1, and balances threads
+    whole_row: int = 4096  # elements of a row of many that is not cut: a piece by another kernel begins its prefetching
     most_rows: int = 64  # of a record: their footprint is listed row by row
     repeated_bytes: int = 16 << 10  # of what is the same in all rows of a record
     least_elements: int = 256  # of a call whose rows follow one another in dst; with fewer, others that are more

@@ -103,6 +103,7 @@ SHORT_ROWS = dnn.PoolingForward(
 
 
 _IMAGES, _CHANNELS = desc((2, 2048, 4, 4), "acdb"), desc((2048,), "a")
+MANY_ROWS = dnn.PReLUForward(dnn.PropKind.forward_inference, desc((2, 16, 5000)), desc((1, 16, 1)), desc((2, 16, 5000)))
 PIECES = dnn.ResamplingForward("nearest", desc((1, 32, 5, 6), "aBcd16b"), desc((1, 32, 9, 13), "aBcd16b"))
 WIDE_NORM = dnn.BatchNormBackward(
     src=_IMAGES, diff_dst=_IMAGES, diff_src=_IMAGES, mean=_CHANNELS, variance=_CHANNELS, scale=_CHANNELS
@@ -176,6 +177,7 @@ CHANGED: list[tuple[str, dict[str, Any], Any]] = [
     ("resampling", {"channels_cycles": 100}, PIECES),
     ("resampling", {"streaming_share": 1 << 40, "pieces_stream": True}, PIECES),
     ("elementwise", {"interleaved": 4}, EXP),
+    ("elementwise", {"whole_row": 5000}, MANY_ROWS),
     ("elementwise", {"record_elements": 512}, EXP),
     ("elementwise", {"streaming_bytes": 1}, EXP),
     ("elementwise", {"repeated_bytes": 64 << 10}, WIDE_NORM),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
+from math import prod
 from typing import Any
 
 from asmdnn.generators.functions.chain import compose, operands_of
@@ -37,6 +38,7 @@ from asmdnn.records import dataclass, replace
 from asmdnn.types import DATA_TYPES, F32_BYTES, f32
 
 MASK = FIRST_MORE = 2  # the number of its argument
+MANY_ROWS = 32  # threads share whole rows equally if there are so many
 
 Spec = ElementwiseSpec | RowsSpec
 MainOp = Callable[[Mapping[str, Operand]], PostOp]
@@ -172,13 +174,14 @@ def along_dst(box: Box) -> Loop:
 def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, Loop]]:
     """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
     elements, again = row_elements(box, along, tuning)
+    several = max(1, tuning.record_elements // max(1, min(elements, along.extent)))  # pieces of a row go together
     for piece, row in cut_loop(box, along, elements):
         others = [loop for loop in piece.loops if loop is not row and max(loop.strides) <= NEAR_STEP]
         rows = repetition(others, row, tuning.least_elements) if others else Loop(1, (0,) * len(row.strides))
         rows = again or rows
-        most = max(1, tuning.record_elements // row.extent)
+        most = several
         if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):
-            most = min(tuning.most_rows, most)  # rows apart, whose footprint is listed row by row
+            most = min(tuning.most_rows, several)  # rows apart, whose footprint is listed row by row
         for part, some in cut_loop(piece, rows, most):
             yield part, row, some
 
@@ -189,7 +192,8 @@ def row_elements(box: Box, along: Loop, tuning: ElementwiseTuning) -> tuple[int,
     rows = repetition(others, along, tuning.least_elements) if others else along
     alike = sum(step != 0 == below for step, below in zip(along.strides, rows.strides, strict=True))
     if F32_BYTES * alike * min(along.extent, tuning.record_elements) <= tuning.repeated_bytes:
-        return tuning.record_elements, None
+        many = prod(loop.extent for loop in box.loops if loop is not along) >= MANY_ROWS
+        return tuning.whole_row if many and along.extent <= tuning.whole_row else tuning.record_elements, None
     most = tuning.repeated_bytes // (F32_BYTES * alike * LINE_BYTES) * LINE_BYTES
     return max(tuning.least_elements, most), rows
 

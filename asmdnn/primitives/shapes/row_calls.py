@@ -69,7 +69,8 @@ def phases_of(
     tuning: PhaseTuning,
     sizes: Sequence[int] = (),
 ) -> tuple[Phase, ...]:
-    """One phase of all records, or, where there are many, rounds of each box apart from the others.
+    """One phase of all records in the order of dst, or, where there are many, rounds of boxes that share their loops:
+    pieces of one row follow one another, so that memory is met once, and in order.
 
     calls: a kernel, its box, and the loops of the box outside of the kernel.  costs: of a call of each kernel, in
     cycles.  sizes: bytes of an element of each argument, where they are not all f32.
@@ -79,4 +80,4 @@ def phases_of(
     for spec, box, outer in calls:
         there = Box(box.starts, outer).in_bytes(in_bytes)
         made.append(Call(spec, there.starts, there.loops, costs[spec]))
-    return tuple(records_of_calls(made, arguments, tuning))
+    return tuple(records_of_calls(made, arguments, tuning, along_dst=True))
