@@ -41,13 +41,15 @@ def apply_to_each(
     registers: Sequence[Register],
     slots: Slots,
     held: Held = NOTHING_TO_HOLD,
+    shares: bool = False,
 ) -> list[list[Register]]:
     """The registers that hold each result of program(sources), for each of several vectors; sources[i] is where input i
     of each vector is: in memory, or in one of `registers`, which are overwritten.  All results must fit into them.
-    held: as in `apply_program`, of constants and what vectors share."""
+    held: as in `apply_program`, of constants and what vectors share.  shares: whether what is made of that alone is
+    computed once; it takes a register from then on."""
     vectors = len(sources[0])
     common = {i for i, of_input in enumerate(sources) if is_common(of_input)}
-    steps, number = side_by_side(program, vectors, common)
+    steps, number = side_by_side(program, vectors, alike(program, common, shares))
     flat = [source for of_input in sources for source in of_input]
     results = [[number[result, j] for j in range(vectors)] for result in program.results]
     together = [result for of_vectors in results for result in of_vectors]
@@ -65,20 +67,32 @@ def is_common(of_input: Sequence[Source | Register]) -> bool:
     return isinstance(first, Source) and (first.lanes is None or alone)
 
 
+def alike(program: Program, common: Container[int], made: bool = False) -> set[int]:
+    """The steps whose values are the same for all vectors: constants, inputs in `common`, and, if wanted, what is made
+    of these alone, such as a weight of a row as f32.  Not results, whose registers stores may overwrite."""
+    found: set[int] = set()
+    for i, step in enumerate(program.steps):
+        is_read = step.op in ("constant", "number") or (step.op == "input" and step.immediate in common)
+        is_made = made and step.args and i not in program.results and found.issuperset(step.args)
+        if is_read or is_made:
+            found.add(i)
+    return found
+
+
 def side_by_side(
-    program: Program, vectors: int, common: Container[int]
+    program: Program, vectors: int, shared: Container[int]
 ) -> tuple[tuple[Step, ...], dict[tuple[int, int], int]]:
     """The steps of a program for several vectors in turn, each AFTER the one before it; and which of them is each
     of the program's for every vector.
 
-    Input i of vector j is number i * vectors + j.  Constants and inputs in `common` are one step for all vectors.
+    Input i of vector j is number i * vectors + j.  Steps that vectors share are one for all of them.
     """
     steps: list[Step] = []
     number: dict[tuple[int, int], int] = {}
     places = ((i + AFTER * j, j, i) for i in range(len(program.steps)) for j in range(vectors))
     for _, j, i in sorted(places):
         step = program.steps[i]
-        if j and (step.op in ("constant", "number") or (step.op == "input" and step.immediate in common)):
+        if j and i in shared:
             number[i, j] = number[i, 0]
             continue
         number[i, j] = len(steps)

@@ -153,7 +153,7 @@ class MapCode:
         places = [(part, first + j * v.lanes, r) for r in range(rows) for j, part in enumerate(parts)]
         registers = v.registers.take("map", v.registers.available)
         sources = [self.sources(operand, places, index) for operand in (spec.src, *self.operands_read)]
-        values = apply_to_each(self.program, v, sources, registers, self.slots)
+        values = apply_to_each(self.program, v, sources, registers, self.slots, shares=True)
         is_last = len(set(self.program.results)) == len(self.program.results)  # nothing is stored twice
         for result, of_vectors in zip(spec.results, values, strict=True):
             kind, pointer = spec.type_of(result.argument), self.pointers[result.argument]
@@ -184,8 +184,9 @@ class MapCode:
                     v.asm.PREFETCHT0(mem(self.pointer(operand.argument), self.spec.ahead_bytes + line, index=self.at))
 
     def sources(self, operand: Operand | None, places: Sequence[Place], index: Register | None) -> list[Source]:
-        """Of every vector; one for all where it is the same in all rows."""
-        if operand and not operand.row_bytes and len({start for _, start, _ in places}) == 1:
+        """Of every vector; one for all where it is the same in all rows, or one element for all of a row."""
+        rows, starts = {row for *_, row in places}, {start for _, start, _ in places}
+        if operand and ((not operand.row_bytes and len(starts) == 1) or (operand.element and len(rows) == 1)):
             return [self.source(operand, *places[0], index)] * len(places)
         return [self.source(operand, *place, index) for place in places]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from asmdnn.generators.dot.epilogue_shape import EpilogueTypes
-from asmdnn.generators.functions.code import ProgramCode, side_by_side
+from asmdnn.generators.functions.code import ProgramCode, alike, side_by_side
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.typed_program import of_lanes
 from asmdnn.generators.functions.values import Slots, Source, Values
@@ -33,7 +33,7 @@ class CellCode:
         """The cells of some vectors; gives their accumulators, `gates` by gate and vector, back."""
         v, form = self.v, self.form
         program = self.program()
-        steps, number = side_by_side(program, len(some), ())
+        steps, number = side_by_side(program, len(some), alike(program, ()))
         results = [[number[result, j] for j in range(len(some))] for result in program.results]
         inputs = [*gates, *([self.source(place, where) for where in some] for place in form.inputs)]
         own = [x for of_gate in gates for x in of_gate]
