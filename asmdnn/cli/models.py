@@ -1,6 +1,5 @@
 """The words by which commands name a model: its file, dims of its inputs, and what it is planned for."""
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -12,6 +11,7 @@ import numpy as np
 
 from asmdnn.cli.outputs import SUFFIX
 from asmdnn.cli.progress import Progress
+from asmdnn.cli.shape_words import DIMS, several_dims
 from asmdnn.errors import InvalidArguments, did_you_mean
 from asmdnn.jit.image_file import is_image, is_pack
 from asmdnn.network.loading import load_network, load_onnx
@@ -36,7 +36,6 @@ HELP = """  --shape=NAME:1x3x48x320  dims of an input, where the model leaves so
 EXAMPLE = 64  # of a dim that nobody has said
 TEXTS = ("threads", "isa", "machine", "precision", "keep-f32", "max-error", "io", "deterministic")
 EXAMPLES = {"shape": "1x3x48x320", "constant": "16000", "bounds": "64"}  # of what is said of an input
-_DIMS = re.compile(r"[0-9]{1,9}(x[0-9]{1,9})*")
 
 
 @dataclass(slots=True)
@@ -84,7 +83,20 @@ class ModelWords:
         """
         if is_image(Path(self.path)):
             return self.of_pack(fallback, files)
-        load = partial(
+        load = self.loads(fallback)
+        net, shapes = load(self.shapes), self.shapes
+        if isinstance(net, OpenNetwork):
+            shapes = said_or_one(net, {**dims_in(net, files), **self.shapes}, guess)
+            net = load(shapes)
+        check_inputs(net, files)
+        if "max-error" not in self.texts:
+            return net
+        feeds = {name: data_of(name, files, *wanted) for name, wanted in net.inputs.items()}
+        return load(shapes, max_error=share_of("max-error", self.texts["max-error"]), feeds=feeds)
+
+    def loads(self, fallback: str | None = None) -> "partial[Network]":
+        """`load_onnx`, which takes shapes yet."""
+        return partial(
             load_onnx,
             self.path,
             constants=self.constants,
@@ -95,15 +107,6 @@ class ModelWords:
             bounds=self.bounds or None,
             keep_f32=[name for name in self.texts.get("keep-f32", "").split(",") if name],
         )
-        net, shapes = load(self.shapes), self.shapes
-        if isinstance(net, OpenNetwork):
-            shapes = said_or_one(net, {**dims_in(net, files), **self.shapes}, guess)
-            net = load(shapes)
-        check_inputs(net, files)
-        if "max-error" not in self.texts:
-            return net
-        feeds = {name: data_of(name, files, *wanted) for name, wanted in net.inputs.items()}
-        return load(shapes, max_error=share_of("max-error", self.texts["max-error"]), feeds=feeds)
 
     def of_pack(self, fallback: str | None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
         """The network that was saved in the file.  Raises AsmdnnError, also for words that it would be planned by."""
@@ -191,7 +194,7 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
         elif word.startswith("--") and name in EXAMPLES:
             input_name, colon, said = value.partition(":")
             if not (input_name and colon):
-                is_said = name == "shape" and _DIMS.fullmatch(value)  # the dims, without a name
+                is_said = name == "shape" and DIMS.fullmatch(value)  # the dims, without a name
                 form = f"--shape=NAME:{value}" if is_said else f"--{name}={input_name or 'NAME'}:{EXAMPLES[name]}"
                 raise InvalidArguments(f"{command}: {word} says nothing of an input: say {form}")
             told(words, name, input_name, said)
@@ -202,7 +205,7 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
             words.rest.append(word)
     if not words.path:
         raise InvalidArguments(f"{command}: no model is given")
-    if words.turns and command != "run":
+    if words.turns and command not in ("run", "pack"):
         raise InvalidArguments(f"--shape says several dims of {', '.join(words.turns)}: {command} takes one set")
     return words
 
@@ -210,12 +213,9 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
 def told(words: ModelWords, option: str, name: str, value: str) -> None:
     """What a --shape, a --constant or a --bounds says."""
     if option == "shape":
-        several = value.split(",")
-        if not all(map(_DIMS.fullmatch, several)):
-            raise InvalidArguments(f"--shape={name}:{value} has no dims such as 1x3x48x320")
+        dims = several_dims(name, value)
         if name in words.shapes or name in words.turns:
             raise InvalidArguments(f"--shape says dims of {name} twice: several are --shape={name}:1x2,1x3")
-        dims = [tuple(map(int, each.split("x"))) for each in several]
         if len(dims) > 1:
             words.turns[name] = dims
         else:

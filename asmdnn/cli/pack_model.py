@@ -1,12 +1,16 @@
 """`asmdnn pack MODEL.onnx`: a network in a file that another process maps and runs."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from asmdnn.cli.models import TEXTS, model_words
+from asmdnn.cli.models import TEXTS, ModelWords, model_words, said_or_one
 from asmdnn.cli.outputs import check_output
+from asmdnn.cli.progress import Progress
 from asmdnn.cli.unknown import unknown, value_of
 from asmdnn.errors import InvalidArguments
+from asmdnn.network.network import Network
+from asmdnn.network.open import OpenNetwork
 
 
 def pack_model(arguments: Sequence[str]) -> int:
@@ -16,10 +20,27 @@ def pack_model(arguments: Sequence[str]) -> int:
     asked = model_words("pack", words)
     if asked.rest:
         raise unknown("pack", asked.rest[0], TEXTS)
-    net = asked.load()
+    net = prepared(asked) if asked.turns else asked.load()
     net.save(path)
     print(f"{path}: {net!r} for {net.engine.isa}, {Path(path).stat().st_size / 1024:.0f} KiB")
     return 0
+
+
+def prepared(asked: ModelWords) -> OpenNetwork:
+    """The network for several shapes, all of them planned; a terminal says how many are.  Raises AsmdnnError."""
+    if "max-error" in asked.texts:
+        raise InvalidArguments("pack: --max-error is kept at one shape, and --shape says several: leave one out")
+    net = asked.loads()({})
+    if not isinstance(net, OpenNetwork):
+        raise InvalidArguments(f"pack: {asked.path} takes {shapes_text(net)} alone: leave out --shape")
+    shapes = [said_or_one(net, one.shapes) for one in asked.each()]
+    with Progress(len(shapes), sys.stderr) as bar:
+        net.prepare(shapes, progress=lambda done, every: bar.update(done, f"plan {shapes[done]}"))
+    return net
+
+
+def shapes_text(net: Network) -> str:
+    return ", ".join(f"{name} {'x'.join(map(str, dims))}" for name, (dims, _) in net.inputs.items())
 
 
 def output_of(arguments: Sequence[str]) -> tuple[str, list[str]]:

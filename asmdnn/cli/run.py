@@ -32,7 +32,7 @@ Loads the model, or a network from a pack, runs it, and prints its outputs and t
   --fallback=numpy         nodes without a kernel are computed by numpy instead of being refused
   --what                   print how often each operator is native, in numpy, or not known, and why
   --json                   print what is said as one JSON object, for programs
-  --shape=x:1x8,1x16       run several dims, one after the other
+  --shape=x:1x8,1x16       run several dims, one after the other; 1x8..64/8 are those of all multiples of 8
   --explain                print the primitives, their formats and the memory; --isa may be any level then
   --check                  prove the plan before it runs
   --profile                print the time of each primitive

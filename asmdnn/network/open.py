@@ -21,6 +21,8 @@ from asmdnn.network.inputs import check_feeds, check_named, feeds_of_call, names
 from asmdnn.network.network import FORMATS, Network, Origin
 from asmdnn.network.packs.kept_shapes import KeptShapes
 from asmdnn.network.packs.kept_stages import MakeStages
+from asmdnn.network.prepared import PreparedShapes
+from asmdnn.network.ranges import Progress, shapes_of
 from asmdnn.network.states import StateArrays
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.networks import forget, networks
@@ -59,6 +61,7 @@ class OpenNetwork(Network):
         self._again = None
         self._last: HeldNetwork | None = None
         self._kept: KeptShapes | None = None
+        self._prepared = PreparedShapes()
         weakref.finalize(self, forget, owner)
 
     @property
@@ -121,6 +124,9 @@ class OpenNetwork(Network):
         Raises InvalidArguments for dims that do not fit the model, are out of their range, or contradict one another;
         Unimplemented, OutOfMemory.
         """
+        return self._at(shapes).network
+
+    def _at(self, shapes: Any) -> HeldNetwork:
         if not isinstance(shapes, Mapping) or not set(self._open) <= shapes.keys() <= self._dims.declared.keys():
             raise InvalidArguments(f"shapes must have dims of {', '.join(self._open)}, not {shown(shapes)}")
         try:
@@ -133,16 +139,29 @@ class OpenNetwork(Network):
         own = {name: asked[name] for name in self._open}
         return self._found(tuple(own.values()), own)
 
-    def prepare(self, shapes: Iterable[Mapping[str, Any]]) -> None:
-        """Plan for these shapes now, generate their kernels and pack their weights.  Raises as `at`."""
-        try:
-            several = items(shapes)
-        except Exception:  # whatever the caller's object does
-            raise InvalidArguments(f"shapes must be several, such as [{{'x': dims}}], not {shown(shapes)}") from None
-        for each in several:
-            self.at(each).prepare_to_run()
-            assert self._last is not None
-            self._last.keep()
+    def prepare(
+        self,
+        shapes: Mapping[str, Any] | Iterable[Mapping[str, Any]] | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> None:
+        """Plan for these shapes now, generate their kernels and pack their weights.
+
+        shapes: several; those with a `Dim` or a name in place of a number stand for all shapes of that range, such as
+        {"x": (1, 3, 48, dnn.Dim("width", 32, 2048, multiple=8))}.  Default: all shapes of the ranges that the network
+        was loaded with.  Schedules that exceed the limit of networks are dropped again; kernels stay, so that none of
+        these shapes generates one later.  progress: told the number of shapes that are done, and of all.
+        Raises as `at`, and InvalidArguments for ranges without an end or with more than 10,000 shapes.
+        """
+        every, is_range = shapes_of(self._dims, shapes)
+        for done, each in enumerate(every):
+            if progress:
+                progress(done, len(every))
+            held = self._at(each)
+            held.network.prepare_to_run()
+            self._prepared.add(held.key, held.network)
+            if not is_range:  # whose shapes are kept on disk when they come again, its kernels now
+                held.keep()
 
     @within_memory
     def save(self, path: str | PathLike[str], *, shape: Mapping[str, Any] | None = None) -> None:
@@ -157,6 +176,8 @@ class OpenNetwork(Network):
             return
         _ = self.last  # says that there is none
         held = {**self._held(), self._last.key: self._last.network} if self._last else {}
+        for key in self._prepared.keys - held.keys():  # dropped since
+            held[key] = self._new(key, dict(zip(self._open, key, strict=True))).network
         for network in held.values():
             network._native("saved")
         write(
@@ -187,8 +208,12 @@ class OpenNetwork(Network):
         self._looked_at(shape).check()
 
     def explain(self, shape: Mapping[str, Any] | None = None) -> str:
-        """As Network.explain, of a shape, as `at` takes it; default the last one."""
-        return self._looked_at(shape).explain()
+        """As Network.explain, of a shape, as `at` takes it, default the last one; and which kernels all prepared shapes
+        have."""
+        return "\n".join([self._looked_at(shape).explain(), *self._closed_lines()])
+
+    def _closed_lines(self) -> list[str]:
+        return self._prepared.lines()
 
     def page(
         self,
@@ -225,7 +250,7 @@ class OpenNetwork(Network):
         shapes = dict(zip(self._open, key, strict=True))
         if (self._owner, key) not in networks.entries:
             self._dims.check(shapes)
-        return self._found(key, shapes)
+        return self._found(key, shapes).network
 
     def _shapes_in(self, feeds: Mapping[str, Any]) -> Iterator[tuple[int, ...]]:
         for name in self._open:
@@ -237,7 +262,7 @@ class OpenNetwork(Network):
             except Exception:  # whatever the caller's object does
                 raise InvalidArguments(f"{name} must be an array, not {shown(array)}") from None
 
-    def _found(self, key: Key, shapes: Shapes) -> Network:
+    def _found(self, key: Key, shapes: Shapes) -> HeldNetwork:
         held = networks.get((self._owner, key))
         if held is None:
             networks.count(self._last.grown_bytes() if self._last else 0)
@@ -245,7 +270,7 @@ class OpenNetwork(Network):
         assert isinstance(held, HeldNetwork)
         held.keep()
         self._last = held
-        return held.network
+        return held
 
     def _new(self, key: Key, shapes: Shapes) -> HeldNetwork:
         """The network for a shape that is not held: from the disk, or planned."""

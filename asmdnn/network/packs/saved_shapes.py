@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, counted
 from asmdnn.jit.image_file import Image, refusal
 from asmdnn.network.calls.weights import WeightPieces, checked_piece, in_pieces
 from asmdnn.network.dims import Shapes, open_read
@@ -20,6 +20,7 @@ from asmdnn.network.packs.pieces import SharedKernels, octets
 from asmdnn.network.packs.saved import check_versions, saved
 from asmdnn.network.packs.saved_parts import array_at
 from asmdnn.network.packs.saved_states import at_first_read
+from asmdnn.network.ranges import Progress
 from asmdnn.planning.decoded import require
 from asmdnn.planning.host import require_executable
 from asmdnn.primitives.core.engine import Engine
@@ -39,6 +40,11 @@ class PackedShapes(SharedKernels):
     @property
     def shapes(self) -> list[Shapes]:
         return [dict(key) for key in self._numbers]
+
+    @property
+    def kernel_count(self) -> int:
+        """How many of different code the file has."""
+        return len({tuple(kernel["code"]) for kernel in self._image.text["kernels"]})
 
     def weights(self, image: Image, part: Mapping[str, Any]) -> WeightPieces:
         """Raises KeyError where there are none, ValueError for places that are none."""
@@ -84,6 +90,14 @@ class OpenPackedNetwork(OpenNetwork):
     def shapes(self) -> list[Shapes]:
         """The dims of open inputs, by name."""
         return self._owner.shapes
+
+    def prepare(self, shapes: Any = None, *, progress: Progress | None = None) -> None:
+        """As OpenNetwork.prepare; default: all shapes of the file."""
+        super().prepare(self.shapes if shapes is None else shapes, progress=progress)
+
+    def _closed_lines(self) -> list[str]:
+        shapes, kernels = counted(len(self.shapes), "shape"), counted(self._owner.kernel_count, "kernel")
+        return [f"  the file has {shapes}, and {kernels} for all"]
 
 
 def open_network(image: Image, name: str, threads: int, origin: Origin | None = None) -> OpenNetwork:
