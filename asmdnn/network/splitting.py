@@ -1,20 +1,31 @@
 """A model cut where data decide dims: what is planned before there are any, and what waits for them."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
-from asmdnn.errors import Unimplemented, shown
+from asmdnn.errors import Unimplemented, counted, shown
 from asmdnn.network.graph import NOTHING, Body, Node, captured
 from asmdnn.records import dataclass, replace
+
+MOST_NAMED: Final = 6  # operators, in an error
 
 
 class DecidedByData(Unimplemented):
     """Data decide the dims of what a node makes, or which of its bodies runs.
 
-    outputs: of that node of the model; value: the data, by the name that they have in the model, or ""."""
+    outputs: of that node of the model; value: the data, by the name that they have in the model, or ""; others: what
+    else data decide, of nodes that do not wait for this one."""
 
-    def __init__(self, message: str = "", outputs: tuple[str, ...] = (), value: str = NOTHING) -> None:
+    def __init__(
+        self,
+        message: str = "",
+        outputs: tuple[str, ...] = (),
+        value: str = NOTHING,
+        others: "Sequence[DecidedByData]" = (),
+    ) -> None:
         super().__init__(message)
-        self.outputs, self.value = outputs, value
+        self.outputs, self.value, self.others = outputs, value, tuple(others)
 
 
 def decided_by_data(node: Node, name: str) -> DecidedByData:
@@ -24,6 +35,37 @@ def decided_by_data(node: Node, name: str) -> DecidedByData:
         "the model with fallback='numpy'",
         value=name,
     )
+
+
+class WaitingNodes:
+    """What data decide of a body, whose nodes are gone through in order, and all that waits for those."""
+
+    def __init__(self) -> None:
+        self._found, self._late, self._more = list[DecidedByData](), set[str](), Counter[str]()
+
+    def has(self, node: Node) -> bool:
+        """Whether it waits for one of them."""
+        if not self._late or self._late.isdisjoint(reads_of_node(node)):
+            return False
+        self._late.update(node.outputs)
+        self._late.discard(NOTHING)
+        return True
+
+    def add(self, node: Node, error: DecidedByData) -> None:
+        """A node of which data decide."""
+        self._more[node.key] += bool(self._found)
+        self._found.append(DecidedByData(str(error), node.outputs, error.value))
+        self._late.update(node.outputs)
+        self._late.discard(NOTHING)
+
+    def check(self) -> None:
+        """Raise DecidedByData if there are some."""
+        if not self._found:
+            return
+        first, *others = self._found
+        kinds = ", ".join(f"{op} {n} times" for op, n in self._more.most_common(MOST_NAMED) if n)
+        more = f"; so it is with {counted(len(others), 'node')} more, {kinds}" if others else ""
+        raise DecidedByData(f"{first}{more}", first.outputs, first.value, others)
 
 
 @dataclass(frozen=True, eq=False)

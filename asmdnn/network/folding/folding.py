@@ -25,14 +25,14 @@ from asmdnn.network.folding.sequences import SEQUENCES, taken
 from asmdnn.network.folding.traced_constants import SEE_DIMS, is_traced, of_traced, seen_dims
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
 from asmdnn.network.known import sentence_of_unknown
-from asmdnn.network.operators.checks import check_node, check_outputs
+from asmdnn.network.operators.checks import check_node, check_outputs, without_empty_end
 from asmdnn.network.operators.definition import Operator, Value
 from asmdnn.network.operators.evaluation import raise_own
 from asmdnn.network.operators.own import DRAWN, OWN
 from asmdnn.network.operators.sources import mask_of_all
 from asmdnn.network.operators.table import operator_of
 from asmdnn.network.quantized.blocks import with_blocked_products
-from asmdnn.network.splitting import DecidedByData, decided_by_data
+from asmdnn.network.splitting import DecidedByData, WaitingNodes, decided_by_data
 from asmdnn.network.static import StaticGraph, needed
 from asmdnn.records import replace
 
@@ -97,11 +97,17 @@ class Folding:
         self.values |= self.body.constants
         self.kept_integers.update(self.body.kept_integers)
         take = self.node if self.counted is None else self.counted.node
+        waiting = WaitingNodes()
         for node in self.body.nodes:
+            if waiting.has(node):
+                continue
             try:
                 take(self.with_known_names(node))
             except DecidedByData as error:
-                raise DecidedByData(str(error), node.outputs, error.value) from None
+                waiting.add(node, error)
+                if self.counted is not None:  # it has taken in half of the node
+                    break
+        waiting.check()
 
     def with_known_names(self, node: Node) -> Node:
         inputs = tuple(map(self.known, node.inputs))
@@ -290,11 +296,3 @@ class Folding:
         if known not in self.values and known not in self.sequences:
             raise InvalidArguments(f"{shown(known)} is read before it is made")
         self.renamed[name] = known
-
-
-def without_empty_end(node: Node) -> Node:
-    """The node without the inputs at its end that are left out: who asks how many there are finds names."""
-    inputs = node.inputs
-    while inputs and inputs[-1] == NOTHING:
-        inputs = inputs[:-1]
-    return node if inputs == node.inputs else replace(node, inputs=inputs)

@@ -52,6 +52,8 @@ def covers(dims: Shape, part: Shape, axis: int) -> bool:
 
 def gather_nd(node: Node, x: Array, indices: Array) -> Array:
     batch = node.get("batch_dims", 0)
+    if not batch:
+        return np.asarray(x[tuple([indices[..., i] for i in range(indices.shape[-1])])])
     outer = np.indices(x.shape[:batch]).reshape(batch, *x.shape[:batch], *[1] * (indices.ndim - batch - 1))
     return np.asarray(x[(*outer, *np.moveaxis(indices, -1, 0))])
 

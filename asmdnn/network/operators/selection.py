@@ -1,6 +1,7 @@
 """Operators that choose by data, so that nobody knows the dims of their results before: of boxes, of elements."""
 
 from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,15 @@ from asmdnn.network.operators.definition import Operator, axis_of, number
 
 
 def non_zero(node: Node, x: Array) -> Array:
-    return np.stack(np.nonzero(np.atleast_1d(x))).astype(np.int64)
+    """As np.nonzero of x, which takes several times as long where x has more than one axis."""
+    dims = x.shape or (1,)
+    left = np.flatnonzero(x)
+    found = np.empty((len(dims), left.size), np.int64)
+    for axis in range(len(dims) - 1, 0, -1):
+        rows = left // dims[axis]
+        found[axis], left = left - rows * dims[axis], rows
+    found[0] = left
+    return found
 
 
 def compress(node: Node, x: Array, condition: Array) -> Array:
@@ -29,18 +38,27 @@ def unique(node: Node, x: Array) -> tuple[Array, ...]:
     return found, *(part.astype(np.int64) for part in (first, inverse, counts))
 
 
-def non_max_suppression(
+class BoxRequest(NamedTuple):
+    """What a suppression is asked for.  corners: [images, boxes, 4]; scores: [images, classes, boxes]; limit: how many
+    boxes of a class; overlap: the intersection over the union beyond which a box is left out; least: which the scores
+    of all that are kept exceed."""
+
+    corners: Array
+    scores: Array
+    limit: int
+    overlap: Any
+    least: Any
+
+
+def box_request(
     node: Node,
     boxes: Array,
     scores: Array,
     most: Array | None = None,
     overlap: Array | None = None,
     least_score: Array | None = None,
-) -> Array:
-    """s64[selected, 3] of (image, class, box): of each class the boxes that overlap none of a better score too much.
-
-    boxes: [images, boxes, 4]; scores: [images, classes, boxes]; most: of a class; overlap: the intersection over the
-    union beyond which a box is left out."""
+) -> BoxRequest:
+    """Raises ValueError for operands that do not fit together."""
     if boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[2] != 4 or boxes.shape[:2] != scores.shape[::2]:
         raise ValueError("boxes must be [images, boxes, 4] and scores [images, classes, boxes]")
     limit = 0 if most is None else int(number(most))
@@ -48,11 +66,20 @@ def non_max_suppression(
     if not 0 <= share <= 1:
         raise ValueError(f"iou_threshold is {share}, it must be from 0 to 1")
     corners = corners_of(boxes, is_centred=bool(node.get("center_point_box", 0)))
+    return BoxRequest(corners, scores, limit, share, least)
+
+
+def non_max_suppression(node: Node, boxes: Array, scores: Array, *numbers: Array | None) -> Array:
+    return kept_boxes(box_request(node, boxes, scores, *numbers))
+
+
+def kept_boxes(request: BoxRequest) -> Array:
+    """s64[selected, 3] of (image, class, box): of each class the boxes that overlap none of a better score too much."""
     found = [
         (image, kind, box)
-        for image, classes in enumerate(scores)
+        for image, classes in enumerate(request.scores)
         for kind, each in enumerate(classes)
-        for box in best_boxes(corners[image], each, limit, share, least)
+        for box in best_boxes(request.corners[image], each, request.limit, request.overlap, request.least)
     ]
     return np.array(found, np.int64).reshape(-1, 3)
 
