@@ -81,6 +81,30 @@ def test_integers(reduction: str) -> None:
 
 
 @pytest.mark.isa("avx2")
+@pytest.mark.parametrize("op", ["ScatterND", "ScatterElements"])
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+def test_sums_of_many_integers(op: str, dtype: Any) -> None:
+    """As many as may name one place bound what each may be: beyond that a call is refused, and the next one is not."""
+    count, limit = 5000, 1 << 10
+    g = dnn.Graph()
+    x, updates = g.input("x", (50,), dtype), g.input("u", (count,), dtype)
+    i = g.input("i", (count,) if op == "ScatterElements" else (count, 1), np.int64)
+    net = g.compile(y=g.apply(op, x, i, updates, reduction="add"), engine=engine())
+    assert scatters(net) == 1 and net.is_native
+    net.check()
+    for places in (np.full(count, 7), RANDOM.integers(-50, 50, count)):
+        feeds = {"x": RANDOM.integers(-limit, limit, 50), "u": RANDOM.integers(-limit, limit, count)}
+        feeds = {name: array.astype(dtype) for name, array in feeds.items()} | {"i": places.reshape(i.shape)}
+        found = net.run(feeds)["y"]
+        wanted = feeds["x"].copy()
+        np.add.at(wanted, places, feeds["u"])
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, wanted)
+        with pytest.raises(dnn.InvalidArguments, match=r"u\[0\] is .* which is read as an integer of 12 bits: use -2048 to 2047"):
+            net.run(feeds | {"u": feeds["u"] + dtype(1 << 20)})
+
+
+@pytest.mark.isa("avx2")
 def test_truths_are_moved() -> None:
     x, updates = RANDOM.random((6, 3)) < 0.5, RANDOM.random((2, 3)) < 0.5
     indices = np.array([[5], [0]])

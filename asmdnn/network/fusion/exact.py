@@ -10,8 +10,14 @@ EXACT_BITS = 24
 EXACT = 1 << EXACT_BITS
 WORD, LARGEST_WORD, LARGEST_LONG = 2.0**32, 2.0**31, 2.0**63
 FAR = 2.0**40  # remainders are exact while quotients are below 2^46
-FLOORS = {"Mul": 1 << 18, "ReduceSum": 1 << 9, "CumSum": 1 << 9}  # what ids, and what masks and counts, may need
+OF_SUMS = 1 << 9  # what masks and counts may need
+FLOORS = {"Mul": 1 << 18, "ReduceSum": OF_SUMS, "CumSum": OF_SUMS, "add": OF_SUMS}  # the first: what ids may need
 FLOOR = 1 << 20
+
+
+def floor_of(op: str, reduction: str | None = None) -> int:
+    """Of an operator's results, and of a scatter's by what it does with them."""
+    return FLOORS.get(reduction or op, FLOOR)
 
 
 class IntegerBounds(NamedTuple):

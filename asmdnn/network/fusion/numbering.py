@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from asmdnn.network.fusion.exact import EXACT, FLOOR, FLOORS, IntegerBounds, Known, TooLarge, signs_zeros
+from asmdnn.network.fusion.exact import EXACT, FLOOR, IntegerBounds, Known, TooLarge, floor_of, signs_zeros
 from asmdnn.network.fusion.narrow import NARROW_TYPES, UNSIGNED, range_of, wrapping
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.limits import around
@@ -101,7 +101,7 @@ class KnownIntegers:
         """A result with these bounds.  Raises TooLarge."""
         known = combined(f"{node.outputs[0]} as numbers", bounds, operands)
         has_signs = known.has_signs or signs_zeros(node.op, *(one.bounds for one in operands))
-        known = known._replace(floor=min(known.floor, FLOORS.get(node.op, FLOOR)), has_signs=has_signs)
+        known = known._replace(floor=min(known.floor, floor_of(node.op, node.get("reduction"))), has_signs=has_signs)
         if not bounds.size <= EXACT:
             raise TooLarge(node.outputs[0], known.sources, known.floor)
         return known
