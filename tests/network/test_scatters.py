@@ -100,7 +100,8 @@ def test_sums_of_many_integers(op: str, dtype: Any) -> None:
         np.add.at(wanted, places, feeds["u"])
         assert found.dtype == dtype
         np.testing.assert_array_equal(found, wanted)
-        with pytest.raises(dnn.InvalidArguments, match=r"u\[0\] is .* which is read as an integer of 12 bits: use -2048 to 2047"):
+        said = r"u\[0\] is .* which is read as an integer of 12 bits: use -2048 to 2047"
+        with pytest.raises(dnn.InvalidArguments, match=said):
             net.run(feeds | {"u": feeds["u"] + dtype(1 << 20)})
 
 
