@@ -10,6 +10,7 @@ import numpy as np
 
 from asmdnn.errors import InvalidArguments, counted, shown
 from asmdnn.network.folding.bodies import number_of
+from asmdnn.network.folding.scans import elements_differ, frame_of_scan
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType, reads_of
 from asmdnn.network.network import Network
 from asmdnn.records import replace
@@ -115,4 +116,40 @@ class LoopCalls:
             ) from None
 
 
-CALLS: Final[Mapping[str, Callable[..., Callable[..., Sequence[Array]]]]] = {"If": BranchCalls, "Loop": LoopCalls}
+class ScanCalls:
+    """A Scan with too many elements to be unrolled: a call for each of them."""
+
+    def __init__(self, model: Model, node: Node, make: MakeNetwork) -> None:
+        self.node, self.frame = node, frame_of_scan(node)
+        self.calls = BodyCalls(model, node.get("body"), make)
+
+    def __call__(self, around: Known, fixed: Known) -> Sequence[Array]:
+        """Raises InvalidArguments for parts of different lengths, and results of other dims each time."""
+        frame, arrays = self.frame, [around[name] for name in self.frame.parts]
+        try:
+            parts = [np.moveaxis(x, axis, 0) for x, axis in zip(arrays, frame.input_axes, strict=True)]
+        except ValueError:
+            raise InvalidArguments(f"{self.node} scans axis {frame.input_axes}, which its operands have not") from None
+        (steps, *others) = {len(x) for x in parts}
+        if others or not steps:
+            raise InvalidArguments(elements_differ(self.node, {steps, *others}))
+        carried, rounds = [around[name] for name in frame.carried], list[list[Array]]()
+        names = (*self.calls.body.inputs,)
+        for i in range(steps):
+            now = [x[steps - 1 - i if back else i] for x, back in zip(parts, frame.input_back, strict=True)]
+            made = self.calls(dict(zip(names, (*carried, *now), strict=True)), around, fixed)
+            carried = made[: len(carried)]
+            rounds.append(made[len(carried) :])
+        try:
+            return [*carried, *map(self.stacked, zip(*rounds, strict=True), frame.output_axes, frame.output_back)]
+        except ValueError:
+            raise InvalidArguments(f"{self.node} hands out parts of other dims each time") from None
+
+    @staticmethod
+    def stacked(rows: Sequence[Array], axis: int, back: int) -> Array:
+        return np.stack(rows[:: -1 if back else 1], axis)
+
+
+CALLS: Final[Mapping[str, Callable[..., Callable[..., Sequence[Array]]]]] = {
+    "If": BranchCalls, "Loop": LoopCalls, "Scan": ScanCalls,
+}  # fmt: skip

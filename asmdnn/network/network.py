@@ -53,6 +53,7 @@ class Network(PlanViews):
         runnable: Runnable = source.runnable
         self._runnable, self.inputs, self.outputs = runnable, dict(runnable.inputs), runnable.types()
         self._plain: PlainCall | None = None  # from the first run on, where nothing is unusual
+        self._is_first = True
 
     def __repr__(self) -> str:
         return f"<Network {self._runnable.title}>"
@@ -101,7 +102,8 @@ class Network(PlanViews):
             with self._states as states:
                 return delivered(self._runnable.run_in_place(checked, states), self._runnable.borders)
         found = delivered(self._runnable.run(checked), self._runnable.borders)
-        self._plain = self._plain or plain_call_of(self._runnable)
+        if self._is_first:
+            self._plain, self._is_first = plain_call_of(self._runnable), False
         return found
 
     def __call__(self, /, *arrays: Any, **named: Any) -> Array:

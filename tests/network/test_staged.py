@@ -12,6 +12,7 @@ import asmdnn as dnn
 from asmdnn.errors import InvalidArguments, Unimplemented
 from asmdnn.network import body_calls
 from asmdnn.network.calls.running import NativePart
+from asmdnn.network.folding import folding
 from asmdnn.network.network import Network
 from tests.network.nets import engine, random
 
@@ -238,6 +239,46 @@ def test_rounds_that_data_count() -> None:
     inputs: list[Declared] = [("a", F32, [4]), ("n", S64, [])]
     data = model_of(nodes, inputs, [("last", F32, [4]), ("y", F32, None)], yes=np.array(True))
     compare(data, *({"a": random(4), "n": np.array(n)} for n in (1, 5, 2)))
+
+
+SCANNED = [("x", F32, [4]), ("a", F32, ["n", 4]), ("b", F32, [4, "n"])]
+
+
+def scan(axis: int = 0, turned: int = 0, end: int = 1) -> bytes:
+    """A state, parts along different axes, and results along an axis, as captured weights of the graph make them."""
+    inner = [
+        node("Mul", "p q", "pq"), node("Add", "h pq", "sum"), node("Mul", "sum scale", "h2"), node("Relu", "h2", "row"),
+    ]  # fmt: skip
+    names = {"h": [4], "p": [4], "q": [4], "h2": [4], "row": [4]}
+    values = [onnx.helper.make_tensor_value_info(name, F32, dims) for name, dims in names.items()]
+    body = onnx.helper.make_graph(inner, "body", values[:3], values[3:])
+    how = {
+        "scan_input_axes": [axis, 1], "scan_input_directions": [0, turned], "scan_output_axes": [end],
+        "scan_output_directions": [turned],
+    }  # fmt: skip
+    nodes = [node("Scan", "x a b", "y rows", body=body, num_scan_inputs=2, **how)]
+    return model_of(nodes, SCANNED, [("y", F32, None), ("rows", F32, None)], scale=np.float32(0.9))
+
+
+@pytest.mark.parametrize(("turned", "end"), [(0, 1), (1, 0), (1, -1)])
+def test_scans_of_more_elements_than_are_unrolled(turned: int, end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "MOST_INLINED", 12)
+    feeds = [{"x": random(4), "a": random(n, 4), "b": random(4, n)} for n in (7, 30, 1)]
+    compare(scan(0, turned, end), *feeds)
+
+
+def test_wrong_scans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each as it is refused where it is unrolled; the next call is as if nothing had been."""
+    monkeypatch.setattr(folding, "MOST_INLINED", 2)
+    net = dnn.load_onnx(scan(), engine=engine(1), fallback="numpy")
+    good = {"x": random(4), "a": random(9, 4), "b": random(4, 9)}
+    wanted = net.run(good)
+    with pytest.raises(InvalidArguments, match=r"Scan 'y' scans axes of \[8, 9\] elements, they must have as many"):
+        net.run({**good, "b": random(4, 8)})
+    with pytest.raises(InvalidArguments, match=r"Scan 'y' scans axes of \[0\] elements"):
+        net.run({**good, "a": random(0, 4), "b": random(4, 0)})
+    for name, y in net.run(good).items():
+        np.testing.assert_array_equal(y, wanted[name])
 
 
 EMPTY = {

@@ -14,12 +14,12 @@ from typing import Protocol
 import numpy as np
 
 from asmdnn.errors import InvalidArguments, Unimplemented, counted, shown
+from asmdnn.network.folding.scans import elements_differ, frame_of_scan
 from asmdnn.network.graph import NOTHING, Array, Body, Node, names_in
 from asmdnn.network.operators.definition import Value
 from asmdnn.network.splitting import DecidedByData
 
 OPSET = 13  # whose Unsqueeze and Concat stack what rounds hand out
-SCANS_BY_AXES = 9  # the operator set since which a Scan has no batches
 MOST_ROUNDS = 256  # of a loop that data end
 BY_INDICES = {
     "Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter", "RoiAlign",
@@ -199,41 +199,23 @@ def stacked(folding: BodyFolding, node: Node, values: list[str], number: int, ax
 
 def scanned(folding: BodyFolding, node: Node) -> dict[str, str]:
     """A round for each element along an axis of what is scanned."""
-    body, count = node.get("body"), node.get("num_scan_inputs")
-    if node.opset < SCANS_BY_AXES:
-        raise Unimplemented(f"{node} is of operator set {node.opset}, whose Scan has batches: convert it to 9 or more")
-    carried, parts = list(node.inputs[: len(node.inputs) - count]), node.inputs[len(node.inputs) - count :]
-    made = len(node.outputs) - len(carried)
-    if len(body.inputs) != len(node.inputs) or len(body.outputs) != len(node.outputs) or min(count - 1, made) < 0:
-        raise InvalidArguments(f"{node} has no body with {len(carried)} states, {count} parts and {made} results")
-    axes = [
-        axis % len(folding.values[x].shape)
-        for axis, x in zip(listed(node, "scan_input_axes", count), parts, strict=True)
-    ]
-    rounds = {folding.values[x].shape[axis] for axis, x in zip(axes, parts, strict=True)}
+    frame, body = frame_of_scan(node), node.get("body")
+    axes = [axis % len(folding.values[x].shape) for axis, x in zip(frame.input_axes, frame.parts, strict=True)]
+    rounds = {folding.values[x].shape[axis] for axis, x in zip(axes, frame.parts, strict=True)}
     if len(rounds) != 1 or not max(rounds):
-        raise InvalidArguments(f"{node} scans axes of {sorted(rounds)} elements, they must have as many, and some")
-    (steps,), found = rounds, list[list[str]]()
-    back = listed(node, "scan_input_directions", count)
+        raise InvalidArguments(elements_differ(node, rounds))
+    (steps,), carried, found = rounds, list(frame.carried), list[list[str]]()
     for i in range(steps):
         now = [element(folding, node, x, axis, steps - 1 - i if turned else i)
-               for x, axis, turned in zip(parts, axes, back, strict=True)]  # fmt: skip
+               for x, axis, turned in zip(frame.parts, axes, frame.input_back, strict=True)]  # fmt: skip
         results = folding.inlined(body, dict(zip(body.inputs, (*carried, *now), strict=True)))
         carried = results[: len(carried)]
         found.append(results[len(carried) :])
-    turns, ends = listed(node, "scan_output_directions", made), listed(node, "scan_output_axes", made)
+    ends = enumerate(zip(frame.output_axes, frame.output_back, strict=True))
     stacks = [
-        stacked(folding, node, [one[i] for one in found][:: -1 if turns[i] else 1], i, ends[i]) for i in range(made)
+        stacked(folding, node, [one[i] for one in found][:: -1 if back else 1], i, end) for i, (end, back) in ends
     ]
     return {name: one for name, one in zip(node.outputs, (*carried, *stacks), strict=True) if name != NOTHING}
-
-
-def listed(node: Node, name: str, count: int) -> tuple[int, ...]:
-    """A list of numbers, which are 0 where it is left out.  Raises InvalidArguments."""
-    found = tuple(node.get(name, (0,) * count))
-    if len(found) != count:
-        raise InvalidArguments(f"{node} has {len(found)} {name}, it must have {count}")
-    return found
 
 
 def element(folding: BodyFolding, node: Node, x: str, axis: int, place: int) -> str:
