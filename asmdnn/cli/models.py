@@ -157,7 +157,9 @@ def said_or_one(
     for name, (dims, _) in net.inputs.items():
         if name in said:
             continue
-        first = [1 if i == 0 and not isinstance(n, int) else n for i, n in enumerate((None,) if dims is None else dims)]
+        first = list((None,) if dims is None else dims)
+        if first and not isinstance(first[0], int):  # one of a batch, in other inputs, too
+            first[0] = named.setdefault(first[0], 1) if isinstance(first[0], str) and first[0] else 1
         sizes = [named.get(n, n) if isinstance(n, str) else n for n in first]
         if guess or all(isinstance(n, int) for n in sizes):
             shapes[name] = tuple(n if isinstance(n, int) else EXAMPLE for n in sizes)

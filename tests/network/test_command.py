@@ -66,6 +66,19 @@ def test_several_shapes_that_cannot_be_run(
     assert message in capsys.readouterr().err
 
 
+def test_the_line_to_paste_is_of_one_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where a later input has it at another place."""
+    nodes = [wire.node("MatMul", ["x", "w"], ["xw"]), wire.node("Add", ["xw", "state"], ["y"])]
+    inputs = {"x": ("batch", "tokens", 8), "state": (2, "batch", 1, 8)}
+    path = tmp_path / "states.onnx"
+    path.write_bytes(wire.model(wire.graph(nodes, inputs, ["y"], {"w": random(8, 8)})))
+    assert main(["run", str(path)]) == 2
+    line = capsys.readouterr().err.partition("such as ")[2].split()
+    assert line == ["--shape=x:1x64x8"], "the other one follows from it"
+    assert main(["run", *line, "--threads=1", str(path)]) == 0
+    assert "y float32 2x1x64x8" in capsys.readouterr().out
+
+
 def test_what_needs_no_dims(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     node = wire.node("Relu", ["x"], ["y"])
     path = tmp_path / "open.onnx"

@@ -98,6 +98,41 @@ DOUBLED = [
 LAST = [node("Add", ["v", "v"], ["w"]), node("Identity", ["on"], ["on2"])]
 
 
+def branches(then: list[Any], other: list[Any], **data: Any) -> Any:
+    """What data choose: the last results of some nodes."""
+    bodies = [graph(nodes, [], [(nodes[-1].output[0], F32, [2])], data) for nodes in (then, other)]
+    chosen = node("If", ["c"], ["y"], then_branch=bodies[0], else_branch=bodies[1])
+    return graph([chosen], [("c", BOOL, []), ("x", F32, [1, 3])], [("y", F32, None)])
+
+
+def test_look_ups_by_constants_are_in_either_branch() -> None:
+    """Also where one branch is in another."""
+    rows = node("Gather", ["x", "at"], ["row"], axis=1)
+    flat = node("Reshape", ["row", "two"], ["a"])
+    own = {"at": np.array([2, 0]), "two": np.array([2])}
+    inner = [graph([node(op, ["row"], [op]), node("Reshape", [op, "two"], [f"{op} 2"])], [], [(f"{op} 2", F32, [2])])
+             for op in ("Neg", "Exp")]  # fmt: skip
+    nested = node("If", ["c"], ["b"], then_branch=inner[0], else_branch=inner[1])
+    for other in ([rows, nested], [rows, node("Neg", ["row"], ["n"]), node("Reshape", ["n", "two"], ["b"])]):
+        model = branches([rows, flat], other, **own)
+        compare(model, *({"c": np.array(c), "x": random(1, 3)} for c in (True, False)))
+
+
+def test_a_branch_that_does_not_fit() -> None:
+    """Data may never choose it: with numpy the other one runs, and it is refused where it is chosen."""
+    fits = [node("Gather", ["x", "at"], ["a"], axis=1), node("Reshape", ["a", "two"], ["y1"])]
+    wrong = [node("Add", ["x", "far"], ["s"], name="sum"), node("Reshape", ["s", "two"], ["y2"])]
+    data = bytes_of(branches(fits, wrong, at=np.array([2, 0]), two=np.array([2]), far=np.ones((1, 7), np.float32)))
+    with pytest.raises(dnn.Unimplemented, match="If 'y' chooses by the data of 'c', and Add 'sum' cannot be computed of"):
+        dnn.load_onnx(data, engine=engine())
+    net = dnn.load_onnx(data, engine=engine(), fallback="numpy")
+    x = random(1, 3)
+    for _ in range(2):
+        np.testing.assert_array_equal(net.run({"c": np.array(True), "x": x})["y"], x[0, [2, 0]])
+        with pytest.raises(dnn.InvalidArguments, match="Add 'sum' cannot be computed of"):
+            net.run({"c": np.array(False), "x": x})
+
+
 @pytest.mark.parametrize("condition", ["", "c"])
 @pytest.mark.parametrize("nodes", [DOUBLED, LAST], ids=["ends by data", "ends by count"])
 def test_rounds(condition: str, nodes: list[Any]) -> None:

@@ -7,7 +7,7 @@ that is not chosen.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from typing import Protocol
 
@@ -25,6 +25,8 @@ BY_INDICES = {
     "Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter", "RoiAlign",
     "MaxUnpool", "OneHotRows", "ScatterRows",
 }  # fmt: skip
+
+GATHERS = {"Gather", "GatherElements", "GatherND"}  # by constants, whose range is looked at before anything runs
 
 
 class BodyFolding(Protocol):
@@ -56,8 +58,15 @@ def of_both(folding: BodyFolding, node: Node) -> dict[str, str]:
         body = node.get(name)
         if not isinstance(body, Body) or len(body.outputs) != len(node.outputs):
             raise InvalidArguments(f"{node} has no branch with {counted(len(node.outputs), 'result')}")
-        check_is_harmless(node, body)
-        found.append(folding.inlined(body, {}))
+        check_is_harmless(folding, node, body)
+        try:
+            found.append(folding.inlined(body, {}))
+        except InvalidArguments as error:  # of a branch that nobody may choose
+            raise DecidedByData(
+                f"{node} chooses by the data of {shown(condition)}, and {error}: pass what decides it in constants=, "
+                "or load the model with fallback='numpy'",
+                value=condition,
+            ) from None
     return {
         result: selected(folding, node, condition, both, result)
         for result, both in zip(node.outputs, zip(*found, strict=True), strict=True)
@@ -65,15 +74,35 @@ def of_both(folding: BodyFolding, node: Node) -> dict[str, str]:
     }
 
 
-def check_is_harmless(node: Node, body: Body) -> None:
+def check_is_harmless(folding: BodyFolding, node: Node, body: Body) -> None:
     """Raise Unimplemented for what may be an error in a branch, or a round, that is not wanted."""
-    for inner in body.nodes:
-        if inner.op in BY_INDICES or inner.op in BODIES:
+    inside = [*nodes_inside(body)]
+    made = {name for _, inner in inside for name in inner.outputs}
+    own = {name for one, _ in inside for name in one.constants}
+    own |= {name for _, inner in inside if inner.op == "Constant" for name in inner.outputs}
+
+    def is_constant(name: str) -> bool:
+        around = folding.values.get(folding.known(name)) if name not in made else None
+        return name in own or (around is not None and around.data is not None)
+
+    for _, inner in inside:
+        is_look_up = inner.op in GATHERS and len(inner.inputs) == 2 and is_constant(inner.inputs[1])
+        if (inner.op in BY_INDICES and not is_look_up) or (inner.op in BODIES and inner.op != "If"):
             raise DecidedByData(
                 f"{node} chooses by the data of {shown(node.inputs[0])}, and {inner} may be wrong in what is not "
                 "chosen: pass what decides it in constants=, or load the model with fallback='numpy'",
                 value=node.inputs[0] if node.op == "If" else NOTHING,
             )
+
+
+def nodes_inside(body: Body) -> Iterator[tuple[Body, Node]]:
+    """Of a body and of branches in it."""
+    for inner in body.nodes:
+        yield body, inner
+        branches = inner.attributes.values() if inner.op == "If" else ()
+        for branch in branches:
+            if isinstance(branch, Body):
+                yield from nodes_inside(branch)
 
 
 def selected(folding: BodyFolding, node: Node, condition: str, both: tuple[str, ...], name: str) -> str:
@@ -147,7 +176,7 @@ def by_data(folding: BodyFolding, node: Node, goes_on: str, carried: list[str], 
             f"{node} ends when its data say so: give it at most {MOST_ROUNDS} rounds, a constant M, or load the model "
             "with fallback='numpy'"
         )
-    check_is_harmless(node, body)
+    check_is_harmless(folding, node, body)
     for i in rounds:
         number = folding.constant(f"round {i} of {node.outputs[0]}", np.array(i, np.int64))
         again, *results = folding.inlined(body, dict(zip(body.inputs, (number, goes_on, *carried), strict=True)))
