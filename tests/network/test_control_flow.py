@@ -123,7 +123,8 @@ def test_a_branch_that_does_not_fit() -> None:
     fits = [node("Gather", ["x", "at"], ["a"], axis=1), node("Reshape", ["a", "two"], ["y1"])]
     wrong = [node("Add", ["x", "far"], ["s"], name="sum"), node("Reshape", ["s", "two"], ["y2"])]
     data = bytes_of(branches(fits, wrong, at=np.array([2, 0]), two=np.array([2]), far=np.ones((1, 7), np.float32)))
-    with pytest.raises(dnn.Unimplemented, match="If 'y' chooses by the data of 'c', and Add 'sum' cannot be computed of"):
+    said = "If 'y' chooses by the data of 'c', and Add 'sum' cannot be computed of"
+    with pytest.raises(dnn.Unimplemented, match=said):
         dnn.load_onnx(data, engine=engine())
     net = dnn.load_onnx(data, engine=engine(), fallback="numpy")
     x = random(1, 3)

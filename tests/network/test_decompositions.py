@@ -87,6 +87,7 @@ def test_rotary_embedding(near: int, size: int) -> None:
 
 
 X, CHANNELS = random(2, 6, 5, 7), abs(random(6)) + 0.5
+LENGTHS = np.array([7, 0, 1, 3, 2])
 CLASSES, TARGET = random(3, 7, 4), np.random.default_rng(5).integers(0, 7, (3, 4))
 SEVERAL: dict[str, tuple[str, list[Any], int, tuple[int, ...], dict[str, Any]]] = {
     "moments": ("LayerNormalization", [X, random(5, 7), random(5, 7)], 3, (1, 2), {"axis": 2}),
@@ -112,6 +113,9 @@ SEVERAL: dict[str, tuple[str, list[Any], int, tuple[int, ...], dict[str, Any]]] 
     "logarithm": ("ReduceLogSum", [abs(X), np.array([1, 3])], 1, (1,), {"keepdims": 0}),
     "one hot": ("OneHot", [np.array([[0, 9], [-2, -7]]), np.array(7), random(2)], 1, (1,), {"axis": 1}),
     "sequences": ("ReverseSequence", [X[0, 0], np.array([5, 1, 2, 3, 4, 0, 5])], 1, (1,), {"time_axis": 0}),
+    "sequences by data": ("ReverseSequence", [X[0], np.array([5, 1, 2, 0, 4])], 1, (), {"time_axis": 0}),
+    "times in rows": ("ReverseSequence", [X[0, 0], LENGTHS], 1, (), {"time_axis": 1, "batch_axis": 0}),
+    "truths in rows": ("ReverseSequence", [X[0, 0] > 0, LENGTHS], 1, (), {"time_axis": 1, "batch_axis": 0}),
     "windows": ("LpPool", [X], 1, (), {"kernel_shape": (3, 2), "pads": (1, 0, 0, 1), "p": 3}),
     "whole": ("GlobalLpPool", [X], 1, (), {}),
     "gated": ("SwiGLU", [X, random(2, 6, 5, 7)], 1, (), {"alpha": 1.5}),
@@ -128,6 +132,13 @@ SEVERAL: dict[str, tuple[str, list[Any], int, tuple[int, ...], dict[str, Any]]] 
 def test_operators(name: str) -> None:
     op, arrays, results, constants, attributes = SEVERAL[name]
     compare(*run(op, arrays, results, constants, **attributes), atol=2e-5)
+
+
+def test_lengths_beyond_the_steps() -> None:
+    net, feeds = run("ReverseSequence", [X[0, 0], LENGTHS], time_axis=1, batch_axis=0)
+    with pytest.raises(dnn.InvalidArguments, match=r"indices of ReverseSequence .*\[0, 0\] is 7, axis 1 of src has 7"):
+        net.run(feeds | {"x1": LENGTHS + 1})
+    compare(net, feeds)
 
 
 def test_no_elements() -> None:

@@ -83,6 +83,11 @@ FUSED: dict[str, tuple[str, list[Any], int, tuple[int, ...], dict[str, Any]]] = 
     "fast gelu": ("FastGelu", [X, random(24)], 1, (1,), {}),
     "fast gelu alone": ("FastGelu", [X], 1, (), {}),
     "quick gelu": ("QuickGelu", [X], 1, (), {"alpha": 1.3}),
+    "upper triangle": ("Trilu", [X, np.array(2)], 1, (1,), {}),
+    "lower triangle": ("Trilu", [X], 1, (), {"upper": 0}),
+    "padded": ("Pad", [X, np.array([0, 1, 2, 0, 0, 1]), np.float32(3)], 1, (1, 2), {}),
+    "mirrored": ("Pad", [X, np.array([0, 1, 2, 0, 0, 1])], 1, (1,), {"mode": "reflect"}),
+    "grid": ("GridSample", [IMAGE, random(1, 4, 5, 2)], 1, (), {"mode": "bilinear", "padding_mode": "border"}),
     "skip": ("SkipLayerNormalization", [X, ROWS, *SCALES], 1, (2, 3, 4), {"epsilon": 1e-5}),
     "skip without shift": ("SkipLayerNormalization", [X, ROWS[:1], SCALES[0]], 1, (2,), {}),
     "skip, simplified": ("SkipSimplifiedLayerNormalization", [X, ROWS, SCALES[0], SCALES[1]], 1, (2, 3), {}),
@@ -106,6 +111,22 @@ def test_channels_last(op: str) -> None:
     found = net(np.ascontiguousarray(IMAGE.transpose(0, 2, 3, 1)))
     np.testing.assert_allclose(found.transpose(0, 3, 1, 2), wanted, rtol=1e-5, atol=3e-6)
     assert "0 of them reorders" in net.explain()
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("how", [{"strides": [2, 2], "pads": [1, 1, 1, 1]}, {"strides": [2, 1], "ceil_mode": 1}])
+def test_maxima_of_bytes_with_channels_last(kind: str, how: dict[str, Any]) -> None:
+    from onnx import helper
+
+    x = np.random.default_rng(3).integers(-99, 99, (2, 9, 8, 20)).astype(kind)
+    code = helper.np_dtype_to_tensor_dtype(x.dtype)
+    node = helper.make_node("NhwcMaxPool", ["x"], ["y"], domain=DOMAIN, kernel_shape=[3, 2], **how)
+    values = [helper.make_tensor_value_info(name, code, dims) for name, dims in (("x", x.shape), ("y", None))]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, 1)]
+    graph = helper.make_graph([node], "g", values[:1], values[1:])
+    whole = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    net = compare(whole.SerializeToString(), {"x": x}, atol=0)
+    assert net.is_native and "0 of them reorders" in net.explain()
 
 
 def test_the_sum_in_front_of_a_norm() -> None:

@@ -3,9 +3,20 @@
 from typing import Any
 
 from asmdnn.network.decompositions.foreign import ForeignOperator
+from asmdnn.network.decompositions.sampling import GRID
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
-from asmdnn.network.operators.attributes import AXIS, EPSILON, FLOAT, FLOATS, INT, WINDOW, Attributes, one_of
+from asmdnn.network.operators.attributes import (
+    AXIS,
+    EPSILON,
+    FLOAT,
+    FLOATS,
+    INT,
+    POOLING,
+    WINDOW,
+    Attributes,
+    one_of,
+)  # fmt: skip
 
 ACTIVATIONS: dict[str, tuple[str, ...]] = {  # and the attributes that their parameters are
     "Relu": (), "Tanh": (), "Sigmoid": (), "Softplus": (), "Softsign": (), "HardSwish": (), "Gelu": (),
@@ -38,10 +49,26 @@ def conv(w: Decomposer, node: Node, x: str, weights: str, bias: str, added: str)
 
 def nhwc_conv(w: Decomposer, node: Node, x: str, weights: str, bias: str, added: str = NOTHING) -> tuple[str, ...]:
     """Of images whose channels are last; weights as Conv's."""
-    axes = range(1, len(w.shape(x)) - 1)
-    first, last = (0, len(axes) + 1, *axes), (0, *(axis + 1 for axis in axes), 1)
+    first, last = first_and_last(len(w.shape(x)))
     (y,) = conv(w, node, w.turned(x, *first), weights, bias, NOTHING if added == NOTHING else w.turned(added, *first))
     return (w.turned(y, *last),)
+
+
+def nhwc_max_pool(w: Decomposer, node: Node, x: str) -> tuple[str, ...]:
+    first, last = first_and_last(len(w.shape(x)))
+    return (w.turned(w("MaxPool", w.turned(x, *first), **node.attributes), *last),)
+
+
+def first_and_last(ndim: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes of images whose channels come last, which put them first, and back."""
+    axes = range(1, ndim - 1)
+    return (0, len(axes) + 1, *axes), (0, *(axis + 1 for axis in axes), 1)
+
+
+def as_in_onnx(w: Decomposer, node: Node, *inputs: str) -> tuple[str, ...]:
+    """What ONNX has under the same name since."""
+    given = [name for i, name in enumerate(inputs) if any(inputs[i:])]
+    return (w(node.op, *given, **node.attributes),)
 
 
 def gemm(w: Decomposer, node: Node, a: str, b: str, c: str) -> tuple[str, ...]:
@@ -142,6 +169,10 @@ DECOMPOSITIONS = {
     "FusedConv": ForeignOperator(conv, "xx??", 1, FUSED_CONV),
     "NhwcConv": ForeignOperator(nhwc_conv, "xx?", 1, {**WINDOW, "group": INT}),
     "NhwcFusedConv": ForeignOperator(nhwc_conv, "xx??", 1, FUSED_CONV),
+    "NhwcMaxPool": ForeignOperator(nhwc_max_pool, "x", 1, POOLING, of_integers=True),
+    "Trilu": ForeignOperator(as_in_onnx, "x?", 1, {"upper": INT}, of_integers=True),
+    "Pad": ForeignOperator(as_in_onnx, "xx?", 1, {"mode": one_of("constant", "reflect", "edge")}, of_integers=True),
+    "GridSample": ForeignOperator(as_in_onnx, "xx", 1, GRID),
     "FusedGemm": ForeignOperator(gemm, "xx?", 1, {**GEMM, **ACTIVATION, **PARAMETERS}),
     "FusedMatMul": ForeignOperator(matmul, "xx", 1, {"alpha": FLOAT, **TURNED}),
     "TransposeMatMul": ForeignOperator(matmul, "xx", 1, {"alpha": FLOAT, **TURNED}),

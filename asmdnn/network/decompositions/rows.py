@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from asmdnn.network.decompositions.indexing import fits, looked_up, places_of
 from asmdnn.network.decompositions.words import Decomposer
 from asmdnn.network.graph import NOTHING, Node
 from asmdnn.network.operators.definition import bounded, normal, number
@@ -75,9 +76,11 @@ def one_hot(w: Decomposer, node: Node, indices: str, depth: str, values: str) ->
 
 
 def reverse_sequence(w: Decomposer, node: Node, x: str, lengths: str) -> Names:
-    """Each sequence in slices, where lengths are constant."""
+    """Each sequence in slices, where lengths are constant; by data each step is looked up."""
     known, dims = w.data(lengths), w.shape(x)
     batch, time = node.get("batch_axis", 1), node.get("time_axis", 0)
+    if known is None and fits(w, x, lengths):
+        return steps_reversed(w, (x, lengths), batch, time)
     if known is None or 0 in dims or known.min() < 0 or known.max() > dims[time]:
         return None
     rows = []
@@ -86,6 +89,21 @@ def reverse_sequence(w: Decomposer, node: Node, x: str, lengths: str) -> Names:
         order = np.r_[np.arange(length)[::-1], length : dims[time]]
         rows.append(w("Gather", row, w.constant(order, np.int64), axis=time))
     return (w.joined(batch, *rows),)
+
+
+def steps_reversed(w: Decomposer, given: tuple[str, str], batch: int, time: int) -> Names:
+    """Rows along the first two axes, one of steps and one of sequences: step t of a sequence is that of length - 1 - t
+    as long as t is less than its length.  A length beyond the steps there are is an index out of range."""
+    (x, lengths), dims = given, w.shape(given[0])
+    places = np.indices(dims[:2])
+    distance = dims[1] if time == 0 else 1
+    own = w.reshaped(lengths, *(dims[batch] if axis == batch else 1 for axis in range(2)))
+    steps = w.like(own, places[time])
+    turned = w("Sub", w("Sub", own, w.like(own, 1)), steps)
+    now = w("Where", w("Less", steps, own), turned, steps)
+    base = places[batch] * (1 if time == 0 else dims[1])
+    every = places_of(w, [(now, dims[time], time, distance)], base)
+    return looked_up(w, x, every, (dims[0] * dims[1], prod(dims[2:])), dims)
 
 
 def lp_pool(w: Decomposer, node: Node, x: str) -> Names:
