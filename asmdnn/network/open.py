@@ -27,6 +27,8 @@ from asmdnn.network.states import StateArrays
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.networks import forget, networks
 
+MOST_KEPT = 64  # shapes of ranges that are kept on disk: of more its kernels alone, which are most of the work
+
 
 class OpenNetwork(Network):
     """A Network whose inputs have dims that arrays bring: `load_onnx` and `Graph.compile` make it of such models.
@@ -160,8 +162,9 @@ class OpenNetwork(Network):
             held = self._at(each)
             held.network.prepare_to_run()
             self._prepared.add(held.key, held.network)
-            if not is_range:  # whose shapes are kept on disk when they come again, its kernels now
-                held.keep()
+            if is_range and len(every) > MOST_KEPT:
+                held.store = None
+            held.keep()
 
     @within_memory
     def save(self, path: str | PathLike[str], *, shape: Mapping[str, Any] | None = None) -> None:

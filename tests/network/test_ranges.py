@@ -14,6 +14,7 @@ from asmdnn.cli.shape_words import several_dims
 from asmdnn.network.dims import open_dims
 from asmdnn.network.graph import TensorType
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.packs.kept_shapes import KeptShapes
 from asmdnn.network.ranges import MOST_SHAPES, shapes_of
 from asmdnn.runtime.kernels import kernel_cache
 from asmdnn.runtime.networks import networks
@@ -200,6 +201,27 @@ def model(tmp_path: Path) -> str:
     path = tmp_path / "open.onnx"
     path.write_bytes(wire.model(wire.graph([node], {"x": ("n", 8)}, ["y"], {"w": random(8, 16)})))
     return str(path)
+
+
+@pytest.mark.parametrize("most", [2, 64])
+def test_shapes_of_short_ranges_are_kept_on_disk(model: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of long ones are not, at their first call either: writing one takes as long as planning it."""
+    kept = list[Any]()
+
+    def put(self: KeptShapes, dims: Any, network: dnn.Network) -> bool:
+        is_ready = all(part.is_ready for part in network._runnable.natives)
+        kept.extend([dims] * is_ready)
+        return is_ready
+
+    monkeypatch.setattr("asmdnn.network.open.MOST_KEPT", most)
+    monkeypatch.setattr(KeptShapes, "put", put)
+    monkeypatch.setattr(KeptShapes, "find", lambda *_: None)
+    net = dnn.load_onnx(model, {"x": (dnn.Dim("n", 11, 13), 8)}, engine=engine(1))
+    assert isinstance(net, OpenNetwork)
+    net.prepare()
+    for n in (11, 12, 13):
+        net(random(n, 8))
+    assert kept == ([{"x": (n, 8)} for n in (11, 12, 13)] if most > 2 else [])
 
 
 def test_the_command_packs_ranges(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
