@@ -8,6 +8,9 @@ from asmdnn.errors import Unimplemented, counted, shown
 from asmdnn.network.graph import NOTHING, Body, Node, captured
 from asmdnn.records import dataclass, replace
 
+LISTS: Final = {  # what makes some
+    "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceMap", "SplitToSequence",
+}  # fmt: skip
 MOST_NAMED: Final = 6  # operators, in an error
 
 
@@ -99,6 +102,12 @@ def split(body: Body, at: Collection[tuple[str, ...]], evaluated: Collection[tup
     rest = [*own, *rest]
     wanted |= {name for node in own for name in reads_of_node(node)}
     wanted -= late | body.constants.keys() | {name for node in own for name in node.outputs} | {NOTHING}
+    for name in sorted(wanted & lists_of(first)):
+        reader = next(node for node in (*cuts, *rest) if name in reads_of_node(node))
+        raise Unimplemented(
+            f"{reader} waits for data, and reads {shown(name)}, which is a list: lists are known before a network "
+            "runs, so pass what decides it in constants="
+        )
     early = [name for name in body.outputs if name not in late]
     made = {name for node in first for name in node.outputs}
     outputs = tuple(dict.fromkeys([*early, *(name for name in sorted(wanted) if name in made)]))
@@ -109,6 +118,15 @@ def split(body: Body, at: Collection[tuple[str, ...]], evaluated: Collection[tup
         crossing=tuple(sorted(wanted)),
         late_outputs=tuple(name for name in body.outputs if name in late),
     )
+
+
+def lists_of(nodes: Iterable[Node]) -> set[str]:
+    """What they make that are no tensors."""
+    found = set[str]()
+    for node in nodes:
+        if node.op in LISTS or (node.op == "Identity" and not found.isdisjoint(node.inputs)):
+            found.update(node.outputs)
+    return found
 
 
 def copied(body: Body, nodes: Sequence[Node], wanted: Iterable[str]) -> list[Node]:

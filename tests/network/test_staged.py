@@ -281,6 +281,20 @@ def test_wrong_scans(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(y, wanted[name])
 
 
+def test_lists_that_wait_for_data_are_refused_by_name() -> None:
+    """The node that takes the list, whose own name no caller knows."""
+    nodes = [
+        node("SplitToSequence", "x", "parts", axis=0, keepdims=1), node("NonZero", "x", "at"),
+        node("Slice", "at zero one one2", "column"), node("ReduceMax", "column", "place", keepdims=0),
+        node("SequenceAt", "parts place", "y"),
+    ]  # fmt: skip
+    numbers = {"zero": [0], "one": [1], "one2": [1]}
+    data = {name: np.array(x, np.int64) for name, x in numbers.items()}
+    whole = model_of(nodes, [("x", F32, [4, 3])], [("y", F32, None)], **data)
+    with pytest.raises(Unimplemented, match=r"SequenceAt 'y' waits for data, and reads 'parts', which is a list"):
+        dnn.load_onnx(whole, engine=engine(1), fallback="numpy")
+
+
 EMPTY = {
     "rows": [node("Softmax", "x", "y", axis=0)],
     "means": [node("ReduceMean", "x", "y", axes=[1])],
