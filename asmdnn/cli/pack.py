@@ -36,7 +36,8 @@ Drivers and options of `asmdnn bench` hold for what comes after them: --matmul, 
   --machine=NAME               the CPU class that will run it, such as sapphire_rapids (default: this machine's)
   --l2-bytes=BYTES             L2 of the machine that will run it (default: that of the machine)
 Every problem brings both forward propagation kinds, and the reorders between plain layouts and those that it chooses.
-Options of a model, for one level alone; --shape=x:1x48,2x48 or --shape=x:1..8x48..96/8 packs all these shapes:
+Options of a model, for one level alone; --shape=x:1x48,2x48 or --shape=x:1..8x48..96/8 packs all these shapes;
+--fallback=numpy has numpy compute the nodes that have no kernel:
 {model}
 Example: asmdnn pack --mb=1 --dir=FWD_I,FWD_B --attr-post-ops=relu resnet_50 --isa=avx512_core,avx2 -o resnet.pack
 Use:     asmdnn.load_pack("resnet.pack")"""

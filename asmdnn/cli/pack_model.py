@@ -18,19 +18,23 @@ def pack_model(arguments: Sequence[str]) -> int:
     path, words = output_of(arguments)
     check_output("-o", path)
     asked = model_words("pack", words)
-    if asked.rest:
-        raise unknown("pack", asked.rest[0], TEXTS)
-    net = prepared(asked) if asked.turns else asked.load()
+    fallback = None
+    for word in asked.rest:
+        name, _, value = word.partition("=")
+        if name != "--fallback" or not value:
+            raise unknown("pack", word, TEXTS)
+        fallback = value
+    net = prepared(asked, fallback) if asked.turns else asked.load(fallback)
     net.save(path)
     print(f"{path}: {net!r} for {net.engine.isa}, {Path(path).stat().st_size / 1024:.0f} KiB")
     return 0
 
 
-def prepared(asked: ModelWords) -> OpenNetwork:
+def prepared(asked: ModelWords, fallback: str | None) -> OpenNetwork:
     """The network for several shapes, all of them planned; a terminal says how many are.  Raises AsmdnnError."""
     if "max-error" in asked.texts:
         raise InvalidArguments("pack: --max-error is kept at one shape, and --shape says several: leave one out")
-    net = asked.loads()({})
+    net = asked.loads(fallback)({})
     if not isinstance(net, OpenNetwork):
         raise InvalidArguments(f"pack: {asked.path} takes {shapes_text(net)} alone: leave out --shape")
     shapes = [said_or_one(net, one.shapes) for one in asked.each()]

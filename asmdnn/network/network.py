@@ -21,6 +21,7 @@ from asmdnn.network.inputs import (
     names_and_others,
 )
 from asmdnn.network.keeping import with_states
+from asmdnn.network.packs.kept_stages import KeptPartOfData, WaitingPart
 from asmdnn.network.states import StateArrays
 from asmdnn.network.views import PlanViews
 from asmdnn.network.words import check_no_borders, delivered
@@ -181,12 +182,22 @@ class Network(PlanViews):
     def save(self, path: str | PathLike[str]) -> None:
         """Write plan, kernels and packed weights to a file, for `load_pack`: a process that loads it needs neither the
         model nor PeachPy, plans and packs nothing, and maps the weights.  On any machine, whatever the ISA level.
-        For networks that are native throughout.  Raises InvalidArguments, also if the file cannot be written."""
+        Nodes in numpy are in the file, too.  Raises InvalidArguments for a network in which data decide dims, and if
+        the file cannot be written."""
         with importing():
             from asmdnn.network.packs.saving import write
 
-        self._native("saved")
+        self._check_saved()
         write(path, self._source)
+
+    def _check_saved(self) -> None:
+        """Raise InvalidArguments for what no file can hold."""
+        parts = self._runnable.parts
+        if not parts:
+            raise InvalidArguments("a network that computes nothing cannot be saved, use run()")
+        if any(isinstance(part, WaitingPart | KeptPartOfData) for part in parts):
+            what = "a network in which data decide dims cannot be saved, as that takes its model"
+            raise InvalidArguments(f"{what}: use load_onnx, which keeps what it has planned in the cache on disk")
 
     def _native(self, what: str) -> NativePart:
         """The part of a network that has no other."""

@@ -182,7 +182,7 @@ class OpenNetwork(Network):
         for key in self._prepared.keys - held.keys():  # dropped since
             held[key] = self._new(key, dict(zip(self._open, key, strict=True))).network
         for network in held.values():
-            network._native("saved")
+            network._check_saved()
         write(
             path,
             self._title,

@@ -234,6 +234,20 @@ def test_the_command_packs_ranges(model: str, tmp_path: Path, capsys: pytest.Cap
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("x:")] == ["x:1x8", "x:2x8"]
 
 
+def test_the_command_packs_nodes_in_numpy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = [wire.node("Cast", ["x"], ["i"], to=7), wire.node("BitwiseNot", ["i"], ["n"]),
+             wire.node("BitwiseAnd", ["n", "i"], ["y"])]  # fmt: skip
+    path = tmp_path / "bits.onnx"
+    path.write_bytes(wire.model(wire.graph(nodes, {"x": ("n", 3)}, ["y"]), opset=18))
+    words = ["pack", "--threads=1", "--shape=x:1..2x3", str(path), f"--output={tmp_path}/net.pack"]
+    assert main(words) == 2 and "fallback='numpy' computes" in capsys.readouterr().err
+    assert main([*words, "--fallback=numpy"]) == 0
+    assert main([*words, "--fallback=nump"]) == 2 and "fallback must be None or 'numpy'" in capsys.readouterr().err
+    net = dnn.load_network(tmp_path / "net.pack", 1)
+    x = random(2, 3) * 9
+    np.testing.assert_array_equal(net(x), np.zeros((2, 3), np.int64))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -199,12 +199,44 @@ def test_what_a_pack_does_not_have(file: Path) -> None:
             call()
 
 
-def test_only_native_networks_are_saved(tmp_path: Path) -> None:
-    g = dnn.Graph()
-    x = g.input("x", (2, 3), np.int64)
-    net = g.compile(engine=engine(), fallback="numpy", y=g.apply("BitwiseAnd", x, np.ones((2, 3), np.int64)))
-    with pytest.raises(InvalidArguments, match="only a network without nodes in numpy can be saved"):
-        net.save(tmp_path / "x.pack")
+def with_numpy(*dims: Any) -> tuple[dnn.Graph, dict[str, Any]]:
+    """Native parts with weights of their own in front of a node in numpy, and after it."""
+    g = dnn.Graph("with numpy")
+    first = g.apply("Relu", g.input("x", dims) @ random(8, 6))
+    bits = g.apply("Cast", first * 100.0, to=7)
+    masked = g.apply("Cast", g.apply("BitwiseAnd", bits, np.array([7], np.int64)), to=1)
+    return g, {"y": (first + masked) @ random(6, 10), "masked": masked, "bits": bits}
+
+
+@pytest.mark.parametrize("source", ["planned", "kept"])
+def test_nodes_in_numpy_are_saved(source: str, tmp_path: Path) -> None:
+    """With the parts around them, and again of what is loaded."""
+    g, outputs = with_numpy(3, 8)
+    net = g.compile(engine=engine(1), fallback="numpy", **outputs)
+    feeds = {"x": random(3, 8)}
+    wanted = net.run(feeds)
+    assert len(net._runnable.natives) == 2
+    net.save(tmp_path / "one.pack")
+    if source == "kept":
+        dnn.load_network(tmp_path / "one.pack", 1).save(tmp_path / "two.pack")
+    loaded = dnn.load_network(tmp_path / ("two.pack" if source == "kept" else "one.pack"), 2)
+    loaded.check()
+    for name, array in loaded.run(feeds).items():
+        np.testing.assert_array_equal(array, wanted[name])
+        assert array.dtype == wanted[name].dtype
+    np.testing.assert_array_equal(wanted["masked"], wanted["bits"] & 7)
+
+
+def test_nodes_in_numpy_of_several_shapes_are_saved(tmp_path: Path) -> None:
+    g, outputs = with_numpy("n", 8)
+    net = g.compile(engine=engine(1), fallback="numpy", **outputs)
+    feeds = {n: {"x": random(n, 8)} for n in (2, 5, 9)}
+    wanted = {n: net.run(each) for n, each in feeds.items()}
+    net.save(tmp_path / "net.pack")
+    loaded = dnn.load_network(tmp_path / "net.pack", 1)
+    for n, each in feeds.items():
+        for name, array in loaded.run(each).items():
+            np.testing.assert_array_equal(array, wanted[n][name])
 
 
 def test_what_computes_nothing_is_neither_saved_nor_bound(tmp_path: Path) -> None:

@@ -367,9 +367,10 @@ def test_refused_without_numpy() -> None:
     ):
         dnn.load_onnx(detector(), {"x": (1, 3, 8, 8)}, engine=engine())
     net = dnn.load_onnx(detector(), {"x": (1, 3, 8, 8)}, engine=engine(), fallback="numpy")
-    for refused in (lambda: net.bind(), lambda: net.save("nowhere")):
-        with pytest.raises(InvalidArguments, match="only a network without nodes in numpy can be"):
-            refused()
+    with pytest.raises(InvalidArguments, match="only a network without nodes in numpy can be bound"):
+        net.bind()
+    with pytest.raises(InvalidArguments, match="a network in which data decide dims cannot be saved, as that takes"):
+        net.save("nowhere")
     done = {"verify": "verified", "profile": "profiled", "times": "timed", "analyze": "analysed", "page": "measured"}
     for name, word in done.items():
         with pytest.raises(InvalidArguments, match=f"a network in which data decide dims cannot be {word}, use run"):

@@ -19,7 +19,7 @@ class NetworkPieces:
     def weights(self, image: Image, part: Mapping[str, Any]) -> WeightPieces:
         """Of a native part, by its text.  Raises KeyError where there are none, ValueError where they are damaged."""
         if not part.get("sum"):
-            return in_one(octets(image.sections["weights"]))
+            return in_one(checked_piece(octets(image.sections["weights"]), *part["weights"]).data)
         found = checked_piece(octets(image.apart), *part["apart"])
         proved(found.data.data, part["sum"])
         return in_one(found.data)

@@ -48,7 +48,7 @@ class PackedShapes(SharedKernels):
 
     def weights(self, image: Image, part: Mapping[str, Any]) -> WeightPieces:
         """Raises KeyError where there are none, ValueError for places that are none."""
-        return in_pieces([checked_piece(self._weights, *place) for place in image.text["weights"]])
+        return in_pieces([checked_piece(self._weights, *place) for place in part["weights"]])
 
     def at(self, asked: Shapes) -> Network:
         """The network of a shape.  Raises InvalidArguments where it was not saved, or makes no sense."""
@@ -70,7 +70,9 @@ class PackedShapes(SharedKernels):
         try:
             text = json.loads(bytes(whole.sections[f"text {number}"]))
             text["kernels"] = [whole.text["kernels"][kernel] for kernel in text["kernels"]]
-            text["weights"] = whole.text["shapes"][number]["weights"]
+            natives = [part for part in text["parts"] if "plan" in part]
+            for part, places in zip(natives, whole.text["shapes"][number]["weights"], strict=True):
+                part["weights"] = places
             sections = {"code": whole.sections["code"], "arrays": whole.sections[f"arrays {number}"]}
         except Exception as error:  # nonsense fails in any way
             raise nonsense(self._name, error) from None

@@ -25,8 +25,17 @@ Sections = dict[str, list[bytes | memoryview]]
 
 
 def write(path: str | PathLike[str], source: NetworkPlan | PackedNetwork) -> None:
-    """Write a native network to a file.  Raises InvalidArguments."""
-    pack_file.write(path_of(path), image_of(source))
+    """Write a network to a file.  Raises InvalidArguments."""
+    where = path_of(path)
+    try:
+        image = image_of(source)
+    except NotPackable as error:  # of a node in numpy
+        raise InvalidArguments(cannot_be_saved(error)) from None
+    pack_file.write(where, image)
+
+
+def cannot_be_saved(error: NotPackable) -> str:
+    return f"the network cannot be saved, as {error}: keep its model, and use load_onnx"
 
 
 def path_of(path: Any) -> Path:
@@ -38,13 +47,17 @@ def path_of(path: Any) -> Path:
 
 
 def image_of(source: NetworkPlan | PackedNetwork) -> bytes:
-    """The bytes of a native network's file."""
+    """The bytes of a network's file.  Raises NotPackable."""
     if isinstance(source, PackedNetwork) and "weights" in source.image.sections:
         return bytes(source.image.whole)
-    text, sections, (weights,) = written(source)
-    (part,) = text["parts"]
-    text = {**text, "key": "", "parts": [{**part, "weights": "", "sum": ""}]}
-    return image_file.image_of(text, {**sections, "weights": [weights.whole().data.cast("B")]})
+    text, sections, weights = written(source)
+    shelf, left, parts = Shelf(), iter(weights), list[Text]()
+    for part in text["parts"]:
+        if "plan" in part:
+            data = next(left).whole().data.cast("B")
+            part = {**part, "weights": [shelf.put(data), len(data)], "sum": ""}
+        parts.append(part)
+    return image_file.image_of({**text, "key": "", "parts": parts}, {**sections, "weights": shelf.pieces})
 
 
 def kept_pieces(

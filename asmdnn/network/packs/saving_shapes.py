@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from os import PathLike
 
+from asmdnn.errors import InvalidArguments, NotPackable
 from asmdnn.jit import image_file, pack_file
 from asmdnn.network.calls.weights import WeightPieces
 from asmdnn.network.dims import OpenDims, Shapes, open_text
 from asmdnn.network.packs.saved import PackedNetwork, versions
 from asmdnn.network.packs.saved_parts import code_at
 from asmdnn.network.packs.saved_states import at_first_text
-from asmdnn.network.packs.saving import Sections, path_of, written
+from asmdnn.network.packs.saving import Sections, cannot_be_saved, path_of, written
 from asmdnn.network.packs.saving_parts import PartWriter, Shelf, Text
 from asmdnn.network.planned import NetworkPlan
 from asmdnn.network.states import StateArrays
@@ -27,8 +28,13 @@ def write(
     sources: Sequence[tuple[Shapes, Source]],
     states: StateArrays | None,
 ) -> None:
-    """Write native networks of several shapes to a file.  Raises InvalidArguments."""
-    pack_file.write(path_of(path), image_of(title, dims, sources, states))
+    """Write networks of several shapes to a file.  Raises InvalidArguments."""
+    where = path_of(path)
+    try:
+        image = image_of(title, dims, sources, states)
+    except NotPackable as error:
+        raise InvalidArguments(cannot_be_saved(error)) from None
+    pack_file.write(where, image)
 
 
 def image_of(
@@ -37,9 +43,10 @@ def image_of(
     """The file's bytes.  states: what all shapes share."""
     kernels, shared, entries, sections = SharedCode(), SharedWeights(), list[Text](), Sections()
     for number, (shapes, source) in enumerate(sources):
-        text, own, (weights,) = written(source)
-        (part,) = text["parts"]
-        entries.append({"dims": shapes, "weights": shared.places_of(weights, part["layout"]["weights"].values())})
+        text, own, weights = written(source)
+        natives = zip((part for part in text["parts"] if "plan" in part), weights, strict=True)
+        places = [shared.places_of(one, part["layout"]["weights"].values()) for part, one in natives]
+        entries.append({"dims": shapes, "weights": places})
         said = {**text, "key": "", "kernels": kernels.numbers_of(text, b"".join(own["code"]))}
         sections |= {f"text {number}": [json.dumps(said).encode()], f"arrays {number}": own["arrays"]}
     sections["code"] = kernels.code.pieces
