@@ -74,7 +74,8 @@ class WaitingNodes:
 @dataclass(frozen=True, eq=False)
 class SplitBody:
     """first: all that depends on no cut; its outputs are whatever others read, and the model's own ones.  cuts: nodes
-    of which data decide the dims; rest: what depends on them, in order.  crossing: what both read of before.
+    of which data decide the dims; rest: what depends on them, in order.  crossing: what both read of before.  lists:
+    names of values that are some.
     """
 
     first: Body
@@ -82,32 +83,36 @@ class SplitBody:
     rest: tuple[Node, ...]
     crossing: tuple[str, ...]
     late_outputs: tuple[str, ...]
+    lists: frozenset[str]
 
 
 def split(body: Body, at: Collection[tuple[str, ...]], evaluated: Collection[tuple[str, ...]]) -> SplitBody:
     """Cut at the nodes with these outputs.  evaluated: those that are computed between the parts; the
     others begin the rest.
+
+    What makes lists, or reads some, of cuts alone is a cut, too: lists are in no network.
     """
     late, first, cuts, rest = set[str](), list[Node](), list[Node](), list[Node]()
+    lists, from_cuts = lists_of(body.nodes), set[str]()
     for node in body.nodes:
-        waits = not late.isdisjoint(reads_of_node(node))
+        reads = reads_of_node(node)
+        waits = not late.isdisjoint(reads)
         if not waits and node.outputs not in at:
             first.append(node)
             continue
-        (cuts if not waits and node.outputs in evaluated else rest).append(node)
+        goes_on = waits and is_of_lists(node, lists) and reads & late <= from_cuts
+        is_cut = goes_on or (not waits and node.outputs in evaluated)
+        (cuts if is_cut else rest).append(node)
+        from_cuts.update(node.outputs if is_cut else ())
         late.update(node.outputs)
     late.discard(NOTHING)
+    cuts, rest = [*makers_of_lists(first, cuts, lists), *cuts], [*makers_of_lists(first, rest, lists), *rest]
+    late.update(name for node in (*cuts, *rest) for name in node.outputs if name in lists)
     wanted = {name for node in (*cuts, *rest) for name in reads_of_node(node)} - late - body.constants.keys()
     own = copied(body, first, wanted)
     rest = [*own, *rest]
     wanted |= {name for node in own for name in reads_of_node(node)}
     wanted -= late | body.constants.keys() | {name for node in own for name in node.outputs} | {NOTHING}
-    for name in sorted(wanted & lists_of(first)):
-        reader = next(node for node in (*cuts, *rest) if name in reads_of_node(node))
-        raise Unimplemented(
-            f"{reader} waits for data, and reads {shown(name)}, which is a list: lists are known before a network "
-            "runs, so pass what decides it in constants="
-        )
     early = [name for name in body.outputs if name not in late]
     made = {name for node in first for name in node.outputs}
     outputs = tuple(dict.fromkeys([*early, *(name for name in sorted(wanted) if name in made)]))
@@ -117,16 +122,34 @@ def split(body: Body, at: Collection[tuple[str, ...]], evaluated: Collection[tup
         rest=tuple(rest),
         crossing=tuple(sorted(wanted)),
         late_outputs=tuple(name for name in body.outputs if name in late),
+        lists=frozenset(lists),
     )
 
 
 def lists_of(nodes: Iterable[Node]) -> set[str]:
-    """What they make that are no tensors."""
+    """The names of lists: what these nodes make, and Loops that go on with some."""
     found = set[str]()
     for node in nodes:
         if node.op in LISTS or (node.op == "Identity" and not found.isdisjoint(node.inputs)):
             found.update(node.outputs)
+        elif node.op == "Loop":
+            found.update(name for name, given in zip(node.outputs, node.inputs[2:], strict=False) if given in found)
     return found
+
+
+def is_of_lists(node: Node, lists: Collection[str]) -> bool:
+    """Whether it makes or reads some."""
+    return not reads_of_node(node).isdisjoint(lists) or any(name in lists for name in node.outputs)
+
+
+def makers_of_lists(first: Sequence[Node], readers: Iterable[Node], lists: Collection[str]) -> list[Node]:
+    """Of those nodes, which come before, that make lists which these read: both parts have them."""
+    needed, found = {name for node in readers for name in reads_of_node(node) if name in lists}, list[Node]()
+    for node in reversed(first):
+        if not needed.isdisjoint(node.outputs):
+            needed |= {name for name in reads_of_node(node) if name in lists}
+            found.append(node)
+    return found[::-1]
 
 
 def copied(body: Body, nodes: Sequence[Node], wanted: Iterable[str]) -> list[Node]:

@@ -14,11 +14,12 @@ from asmdnn.network.calls.running import Runnable
 from asmdnn.network.declaring import check_kept, constant_of, mapping
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node
 from asmdnn.network.late.boxes import NativeBoxes
+from asmdnn.network.late.lists import OPERATORS
 from asmdnn.network.late.parts import MakeNetwork, Native, Outputs, PartOfData, RestOfModel, within
 from asmdnn.network.narrow.storage import Precision
 from asmdnn.network.network import Network
 from asmdnn.network.operators.table import operator_of
-from asmdnn.network.splitting import DecidedByData, SplitBody, split
+from asmdnn.network.splitting import DecidedByData, SplitBody, is_of_lists, split
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.records import replace
 
@@ -133,13 +134,19 @@ class Stages:
         def make(model: Model) -> Network:
             return self.make(model, within(self.precision, model))
 
-        return {node: CALLS[node.op](self.model, node, make) for node in parts.cuts if is_called(node)}
+        called = (node for node in parts.cuts if is_called(node) and not is_of_lists(node, parts.lists))
+        return {node: CALLS[node.op](self.model, node, make) for node in called}
 
 
 def split_at(body: Body, found: Sequence[DecidedByData]) -> SplitBody:
     nodes = {node.outputs: node for node in body.nodes}
     cuts = {one.outputs for one in found}
-    return split(body, cuts, {outputs for outputs in cuts if operator_of(nodes[outputs]) or is_called(nodes[outputs])})
+    return split(body, cuts, {outputs for outputs in cuts if is_evaluated(nodes[outputs])})
+
+
+def is_evaluated(node: Node) -> bool:
+    """Whether it is computed as soon as there are data: by a definition, by networks of its bodies, or as a list."""
+    return operator_of(node) is not None or is_called(node) or (node.op in OPERATORS and not node.domain)
 
 
 def is_called(node: Node) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.network.graph import Body, Node
+from asmdnn.network.graph import Body, Node, TensorType
 from asmdnn.network.late import nodes as late_module
 from asmdnn.network.late.boxes import NativeBoxes
 from asmdnn.network.late.nodes import late_nodes
@@ -148,7 +148,88 @@ def test_what_is_wrong_in_a_branch_that_is_not_chosen() -> None:
         walk.run({"c": np.array(True)}, ["y"])
 
 
-@pytest.mark.parametrize("op", ["Loop", "SequenceConstruct", "Dropout", "Mystery"])
+X = np.arange(12, dtype=np.float32).reshape(4, 3)
+PARTS = node("SplitToSequence", "x", "parts", axis=0, keepdims=1)
+LISTS: dict[str, tuple[list[Node], dict[str, Any], Any]] = {
+    "of ones": ([node("SplitToSequence", "x", "l", axis=1, keepdims=0)], {}, [X[:, 0], X[:, 1], X[:, 2]]),
+    "by a number": ([node("SplitToSequence", "x n", "l", axis=0)], {"n": np.array(3)}, [X[:3], X[3:]]),
+    "by sizes": ([node("SplitToSequence", "x n", "l")], {"n": np.array([1, 0, 3])}, [X[:1], X[:0], X[1:]]),
+    "put at the end": ([PARTS, node("SequenceInsert", "parts x", "l")], {}, [*np.split(X, 4), X]),
+    "put from the end": (
+        [PARTS, node("SequenceInsert", "parts x at", "l")], {"at": np.array(-1)}, [X[:1], X[1:2], X[2:3], X, X[3:]],
+    ),
+    "without the last": ([PARTS, node("SequenceErase", "parts", "l")], {}, [X[:1], X[1:2], X[2:3]]),
+    "without one": ([PARTS, node("SequenceErase", "parts at", "l")], {"at": np.array(-4)}, [X[1:2], X[2:3], X[3:]]),
+    "of several": ([node("SequenceConstruct", "x x", "m"), node("Identity", "m", "l")], {}, [X, X]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists(name: str) -> None:
+    nodes, more, wanted = LISTS[name]
+    nodes = [*nodes, node("SequenceLength", "l", "count"), node("SequenceAt", "l last", "end")]
+    same = all(x.shape[1:] == wanted[0].shape[1:] and x.ndim == 2 for x in wanted)
+    nodes += [node("ConcatFromSequence", "l", "joined", axis=0)] * same
+    walk = late_nodes(nodes, {"last": np.array(-1)}, ["count", "end", *["joined"] * same], {})
+    assert walk is not None
+    found = walk.run({"x": X, **more}, ["count", "end", *["joined"] * same])
+    assert found["count"] == len(wanted) and found["count"].dtype == S64
+    np.testing.assert_array_equal(found["end"], wanted[-1])
+    if same:
+        np.testing.assert_array_equal(found["joined"], np.concatenate(wanted))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "more", "said"),
+    [
+        ([PARTS, node("SequenceAt", "parts at", "y")], {"at": np.array(4)}, "takes place 4 of a list of 4 elements"),
+        ([PARTS, node("SequenceErase", "parts at", "l"), node("SequenceLength", "l", "y")], {"at": np.array(-5)},
+         "takes place -5 of a list of 4 elements"),
+        ([node("SequenceAt", "x at", "y")], {"at": np.array(0)}, "SequenceAt 'y' reads 'x', which is no list"),
+        ([PARTS, node("Relu", "parts", "y")], {}, "Relu 'y' reads a list: Relu takes tensors"),
+        ([node("SequenceEmpty", "", "l"), node("ConcatFromSequence", "l", "y", axis=0)], {}, "has no elements"),
+        ([node("SplitToSequence", "x at", "l"), node("SequenceLength", "l", "y")], {"at": np.array([3, 3])},
+         "has parts of .* elements, axis 0 has 4"),
+        ([node("SplitToSequence", "x at", "l"), node("SequenceLength", "l", "y")], {"at": np.array(0)},
+         "has parts of 0 elements: of 1 at least"),
+        ([node("SequenceConstruct", "x at", "l"), node("ConcatFromSequence", "l", "y", axis=0)], {"at": np.array([1])},
+         "ConcatFromSequence 'y' cannot be computed of"),
+    ],
+)  # fmt: skip
+def test_lists_that_do_not_fit(nodes: list[Node], more: dict[str, Any], said: str) -> None:
+    walk = late_nodes(nodes, {}, ["y"], {})
+    assert walk is not None
+    with pytest.raises(dnn.InvalidArguments, match=said):
+        walk.run({"x": X, **more}, ["y"])
+
+
+def loop(condition: str, inputs: str = "most yes x", outputs: str = "y rows") -> Node:
+    nodes = (
+        node("Add", "v one", "w"), node("ReduceMax", "w", "top", keepdims=0), node(condition, "top limit", "go"),
+        node("Neg", "w", "row"),
+    )  # fmt: skip
+    given = {name: TensorType(np.dtype(np.float32), None) for name in ("i", "c", "v")}
+    body = Body("body", given, ("go", "w", "row"), nodes, {"one": np.float32([1]), "limit": np.float32(14)})
+    return node("Loop", inputs, outputs, body=body)
+
+
+def test_rounds_of_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    walk = late_nodes([loop("Less")], {"most": np.array(9), "yes": np.array(True)}, ["y", "rows"], {})
+    assert walk is not None
+    found = walk.run({"x": X}, ["y", "rows"])
+    np.testing.assert_array_equal(found["y"], X + 3)
+    np.testing.assert_array_equal(found["rows"], [-(X + 1), -(X + 2), -(X + 3)])
+    assert walk.run({"x": X, "most": np.array(2)}, ["rows"])["rows"].shape == (2, 4, 3)
+    with pytest.raises(dnn.InvalidArguments, match="Loop 'y' has no rounds, so that nobody knows"):
+        walk.run({"x": X, "most": np.array(0)}, ["y"])
+    monkeypatch.setattr("asmdnn.network.late.rounds.MOST_ROUNDS", 20)
+    endless = late_nodes([loop("Greater", "_ _ x")], {}, ["y"], {})
+    assert endless is not None
+    with pytest.raises(dnn.InvalidArguments, match="Loop 'y' goes on after 20 rounds: its condition must end it"):
+        endless.run({"x": X + 14}, ["y"])
+
+
+@pytest.mark.parametrize("op", ["Scan", "SequenceMap", "Dropout", "Mystery"])
 def test_what_folding_alone_knows(op: str) -> None:
     assert late_nodes([node(op, "x", "y")], {}, ["y"], {}) is None
 

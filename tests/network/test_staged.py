@@ -281,18 +281,54 @@ def test_wrong_scans(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(y, wanted[name])
 
 
-def test_lists_that_wait_for_data_are_refused_by_name() -> None:
-    """The node that takes the list, whose own name no caller knows."""
+def regulator(ends: bool) -> bytes:
+    """Rows, each as often as a number says, as networks of speech stretch sounds: torch's repeat_interleave.  ends: a
+    product of the rows comes after."""
+    inner = [
+        node("Identity", "cond_in", "cond_out"), node("SequenceAt", "parts i", "row"), node("Gather", "times i", "n"),
+        node("Unsqueeze", "n zero", "n1"), node("Concat", "n1 one", "dims", axis=0), node("Expand", "row dims", "rows"),
+        node("SequenceInsert", "list_in rows", "list_out"),
+    ]  # fmt: skip
+    tensor, sequence = onnx.helper.make_tensor_value_info, onnx.helper.make_tensor_sequence_value_info
+    given = [tensor("i", S64, []), tensor("cond_in", 9, []), sequence("list_in", F32, None)]
+    body = onnx.helper.make_graph(inner, "body", given, [tensor("cond_out", 9, []), sequence("list_out", F32, None)])
+    nodes = [
+        node("Relu", "x", "r"), node("SplitToSequence", "r", "parts", axis=0, keepdims=1),
+        node("SequenceEmpty", "", "none", dtype=F32), node("SequenceLength", "parts", "count"),
+        node("Loop", "count yes none", "list", body=body), node("ConcatFromSequence", "list", "stretched", axis=0),
+        node("SequenceLength", "list", "length"), node("Neg", "stretched", "y"),
+        *[node("MatMul", "stretched w", "head"), node("Softmax", "head", "p")] * ends,
+    ]  # fmt: skip
+    nodes[2].input[:] = []
+    outputs = [("y", F32, None), ("length", S64, []), *[("p", F32, None)] * ends]
+    data = {"zero": np.array([0]), "one": np.array([1]), "yes": np.array(True), "w": random(6, 5)}
+    inputs = [("x", F32, ["n", 6]), ("times", S64, ["n"])]
+    return model_of(nodes, inputs, outputs, **(data if ends else {k: v for k, v in data.items() if k != "w"}))
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_rows_as_often_as_data_say(ends: bool) -> None:
+    """A Loop over lists is walked, and what comes after it is planned."""
+    feeds = [{"x": random(len(n), 6), "times": np.array(n)} for n in ([1, 3, 2], [0, 4], [2, 2, 2, 1], [1, 3, 2])]
+    whole = regulator(ends)
+    net = compare(whole, *feeds)
+    with pytest.raises(InvalidArguments, match=r"Expand .* cannot be computed of|Expand .* negative"):
+        net.run({"x": random(2, 6), "times": np.array([1, -2])})
+    compare(whole, feeds[0], net=net)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_an_element_of_a_list_that_data_choose(ends: bool) -> None:
     nodes = [
         node("SplitToSequence", "x", "parts", axis=0, keepdims=1), node("NonZero", "x", "at"),
         node("Slice", "at zero one one2", "column"), node("ReduceMax", "column", "place", keepdims=0),
-        node("SequenceAt", "parts place", "y"),
+        node("SequenceAt", "parts place", "part"), node("MatMul" if ends else "Add", "part w", "y"),
     ]  # fmt: skip
     numbers = {"zero": [0], "one": [1], "one2": [1]}
-    data = {name: np.array(x, np.int64) for name, x in numbers.items()}
+    data: dict[str, Any] = {name: np.array(x, np.int64) for name, x in numbers.items()}
+    data["w"] = random(3, 5) if ends else random(1, 3)
     whole = model_of(nodes, [("x", F32, [4, 3])], [("y", F32, None)], **data)
-    with pytest.raises(Unimplemented, match=r"SequenceAt 'y' waits for data, and reads 'parts', which is a list"):
-        dnn.load_onnx(whole, engine=engine(1), fallback="numpy")
+    compare(whole, *({"x": np.eye(4, 3, i, dtype=np.float32)} for i in (0, -1, 1)))
 
 
 EMPTY = {

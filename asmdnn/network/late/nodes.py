@@ -7,17 +7,18 @@ the definition of each node, what depends on constants alone, the bodies of bran
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import prod
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from asmdnn.errors import AsmdnnError, InvalidArguments, counted, shown
+from asmdnn.errors import AsmdnnError, InvalidArguments
 from asmdnn.network.decompositions.table import foreign
-from asmdnn.network.folding.bodies import number_of
 from asmdnn.network.folding.bounds import VIEWS, FoldingBounds
 from asmdnn.network.folding.remembered import LARGEST_RESULT_BYTES
 from asmdnn.network.folding.traced_constants import SEE_DIMS, seen_dims
 from asmdnn.network.graph import NOTHING, Array, Body, Node
+from asmdnn.network.late.lists import OPERATORS, inputs_of
+from asmdnn.network.late.rounds import BODIES, BRANCHES, Step, Values
 from asmdnn.network.operators.checks import check_node, check_outputs, without_empty_end
 from asmdnn.network.operators.definition import Operator, Value, ints
 from asmdnn.network.operators.evaluation import raise_own
@@ -34,8 +35,7 @@ OF_SIZES: Final = VIEWS - {"Expand"} | {
 SMALL_ELEMENTS: Final = 1 << 20  # of results that nobody counts
 OF_DIMS: Final = {"ConstantOfShape": 0, "Expand": 1}  # and the operand that says dims of the result
 HALF_BYTES: Final = 2
-ELSEWHERE: Final = {"Dropout", "Loop", "Scan", "SequenceMap"}  # which folding knows, by bodies, or as no definitions
-Step = Callable[[dict[str, Array], FoldingBounds], None]
+ELSEWHERE: Final = {"Dropout", "Scan", "SequenceMap"}  # which folding knows, by bodies, or as no definitions
 Results = Callable[..., Sequence[Array]]
 
 
@@ -66,9 +66,11 @@ def late_nodes(
 
 
 def is_defined(node: Node) -> bool:
-    if node.op == "If" and not node.domain:
-        bodies = [node.get(name) for name in BRANCHES]
+    if node.op in BODIES and not node.domain:
+        bodies = [node.get(name) for name in (BRANCHES if node.op == "If" else ("body",))]
         return all(isinstance(body, Body) and all(map(is_defined, body.nodes)) for body in bodies)
+    if node.op in OPERATORS and not node.domain:
+        return True
     return node.op not in ELSEWHERE and foreign(node) is None and operator_of(node) is not None
 
 
@@ -81,12 +83,12 @@ def needed(nodes: Sequence[Node], outputs: Iterable[str]) -> list[Node]:
     return found[::-1]
 
 
-def steps_of(nodes: Sequence[Node], made: dict[str, Array], native: Mapping[str, Results]) -> list[Step]:
+def steps_of(nodes: Sequence[Node], made: Values, native: Mapping[str, Results]) -> list[Step]:
     """made: constants, to which short results of constants alone are added."""
     steps, bounds = list[Step](), FoldingBounds(sum(array.nbytes for array in made.values()))
     for node in nodes:
         step = step_of(node, native)
-        if node.op in BODIES or not made.keys() >= set(node.inputs) - {NOTHING}:
+        if node.op in BODIES or node.op in OPERATORS or not made.keys() >= set(node.inputs) - {NOTHING}:
             steps.append(step)
             continue
         found = dict(made)
@@ -107,8 +109,12 @@ def steps_of(nodes: Sequence[Node], made: dict[str, Array], native: Mapping[str,
 def step_of(node: Node, native: Mapping[str, Results]) -> Step:
     check_node(node)
     if node.op in BODIES and not node.domain:
-        return branches(node, native)
+        return BODIES[node.op](node, lambda nodes, made: steps_of(nodes, made, native))
     node = without_empty_end(node)
+    if node.op in OPERATORS and not node.domain:
+        return partial(with_lists, node)
+    if node.op == "Identity":
+        return partial(passed_on, node)
     operator = operator_of(node)
     assert operator is not None, "is_defined has looked"
     if node.op in SEE_DIMS:
@@ -126,16 +132,18 @@ class Defined:
         self.inputs, self.outputs = node.inputs, node.outputs
         self.is_of_sizes, self.dims = node.op in OF_SIZES or node.op in OF_DIMS, OF_DIMS.get(node.op)
 
-    def __call__(self, values: dict[str, Array], bounds: FoldingBounds) -> None:
+    def __call__(self, values: Values, bounds: FoldingBounds) -> None:
         try:
             inputs = [values[name] if name else None for name in self.inputs]
-        except KeyError as error:
-            raise InvalidArguments(f"{shown(error.args[0])} is read before it is made") from None
+        except KeyError:
+            inputs = inputs_of(self.node, values)  # says which one
         try:
             found = self.results(inputs, bounds)
             if len(found) < len(self.outputs):
                 check_outputs(self.node, len(found))
         except Exception as error:
+            if any(isinstance(x, tuple) for x in inputs):
+                raise InvalidArguments(f"{self.node} reads a list: {self.node.op} takes tensors") from None
             raise_own(error, self.node, inputs)
         for name, array in zip(self.outputs, found, strict=False):
             values[name] = array if type(array) is np.ndarray else np.asarray(array)
@@ -159,31 +167,21 @@ class Defined:
         return found if isinstance(found, tuple) else (found,)
 
 
-def see_dims(node: Node, values: dict[str, Array], bounds: FoldingBounds) -> None:
+def with_lists(node: Node, values: Values, bounds: FoldingBounds) -> None:
+    inputs = inputs_of(node, values)
+    try:
+        values[node.outputs[0]] = OPERATORS[node.op](node, inputs)
+    except AsmdnnError:
+        raise
+    except Exception as error:
+        raise_own(error, node, [x for x in inputs if not isinstance(x, tuple)])
+
+
+def passed_on(node: Node, values: Values, bounds: FoldingBounds) -> None:
+    """Of a list, too."""
+    (values[node.outputs[0]],) = inputs_of(node, values)
+
+
+def see_dims(node: Node, values: Values, bounds: FoldingBounds) -> None:
     x = values[node.inputs[0]]
     values[node.outputs[0]] = seen_dims(node, Value(x.shape, x.dtype))
-
-
-BRANCHES = "else_branch", "then_branch"
-BODIES = {"If"}
-
-
-def branches(node: Node, native: Mapping[str, Results]) -> Step:
-    """An If, of which the branch is walked that its condition chooses."""
-    walks = list[tuple[Sequence[Step], Mapping[str, Array], Sequence[str]]]()
-    for name in BRANCHES:
-        body: Any = node.get(name)
-        if len(body.outputs) != len(node.outputs):
-            raise InvalidArguments(f"{node} has no branch with {counted(len(node.outputs), 'result')}")
-        made = dict(body.constants)
-        walks.append((steps_of(body.nodes, made, native), made, body.outputs))
-
-    def choose(values: dict[str, Array], bounds: FoldingBounds) -> None:
-        (condition,) = node.inputs
-        steps, constants, outputs = walks[bool(number_of(node, condition, values[condition]))]
-        inside = {**values, **constants}
-        for step in steps:
-            step(inside, bounds)
-        values.update(zip(node.outputs, (inside[name] for name in outputs), strict=True))
-
-    return choose

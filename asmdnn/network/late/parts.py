@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Final, TypeVar
 
+from asmdnn.errors import Unimplemented
 from asmdnn.network.calls.running import Runnable
 from asmdnn.network.declaring import names_of
 from asmdnn.network.folding.folding import specialise
 from asmdnn.network.folding.remembered import RememberedNodes
 from asmdnn.network.graph import NOTHING, Array, Body, Model, Node, TensorType
 from asmdnn.network.known import nodes_of
-from asmdnn.network.late.nodes import LateNodes, Results, late_nodes
+from asmdnn.network.late.nodes import LateNodes, Results, is_defined, late_nodes
 from asmdnn.network.narrow.storage import Precision
 from asmdnn.network.network import Network
 from asmdnn.network.operators.work import PRODUCTS
@@ -73,7 +74,12 @@ class PartOfData(WaitingPart):
     def cuts(self) -> LateNodes:
         """Those that no body computes, none of which waits for another one."""
         found = late_nodes(self.defined, self.parts.first.constants, self.cut_names, self.native)
-        assert found is not None, "cuts that are evaluated have definitions"
+        if found is None:
+            node = next(node for node in self.defined if not is_defined(node))
+            raise Unimplemented(
+                f"{node} waits for data, and goes through lists or bodies with operators that have no definition here: "
+                "pass what decides it in constants="
+            )
         return found
 
     @cached_property
@@ -82,7 +88,9 @@ class PartOfData(WaitingPart):
 
     @cached_property
     def cut_names(self) -> list[str]:
-        return [name for node in self.defined for name in node.outputs if name != NOTHING]
+        """Of tensors: lists stay among the cuts."""
+        made = [name for node in self.defined for name in node.outputs if name != NOTHING]
+        return [name for name in made if name not in self.parts.lists]
 
     def is_constant(self, name: str) -> bool:
         is_known = not isinstance(self.before.results.get(name, name), str)
