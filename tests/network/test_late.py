@@ -148,6 +148,16 @@ def test_what_is_wrong_in_a_branch_that_is_not_chosen() -> None:
         walk.run({"c": np.array(True)}, ["y"])
 
 
+def loop(condition: str, inputs: str = "most yes x", outputs: str = "y rows") -> Node:
+    nodes = (
+        node("Add", "v one", "w"), node("ReduceMax", "w", "top", keepdims=0), node(condition, "top limit", "go"),
+        node("Neg", "w", "row"),
+    )  # fmt: skip
+    given = {name: TensorType(np.dtype(np.float32), None) for name in ("i", "c", "v")}
+    body = Body("body", given, ("go", "w", "row"), nodes, {"one": np.float32([1]), "limit": np.float32(14)})
+    return node("Loop", inputs, outputs, body=body)
+
+
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 PARTS = node("SplitToSequence", "x", "parts", axis=0, keepdims=1)
 LISTS: dict[str, tuple[list[Node], dict[str, Any], Any]] = {
@@ -187,6 +197,9 @@ def test_lists(name: str) -> None:
          "takes place -5 of a list of 4 elements"),
         ([node("SequenceAt", "x at", "y")], {"at": np.array(0)}, "SequenceAt 'y' reads 'x', which is no list"),
         ([PARTS, node("Relu", "parts", "y")], {}, "Relu 'y' reads a list: Relu takes tensors"),
+        ([PARTS, node("Shape", "parts", "y")], {}, "'parts', which Shape 'y' reads, is a list: Shape takes tensors"),
+        ([PARTS, loop("Less", "most parts x", "y rows")], {"most": np.array(2)},
+         "'parts', which Loop 'y' reads, is a list"),
         ([node("SequenceEmpty", "", "l"), node("ConcatFromSequence", "l", "y", axis=0)], {}, "has no elements"),
         ([node("SplitToSequence", "x at", "l"), node("SequenceLength", "l", "y")], {"at": np.array([3, 3])},
          "has parts of .* elements, axis 0 has 4"),
@@ -201,16 +214,6 @@ def test_lists_that_do_not_fit(nodes: list[Node], more: dict[str, Any], said: st
     assert walk is not None
     with pytest.raises(dnn.InvalidArguments, match=said):
         walk.run({"x": X, **more}, ["y"])
-
-
-def loop(condition: str, inputs: str = "most yes x", outputs: str = "y rows") -> Node:
-    nodes = (
-        node("Add", "v one", "w"), node("ReduceMax", "w", "top", keepdims=0), node(condition, "top limit", "go"),
-        node("Neg", "w", "row"),
-    )  # fmt: skip
-    given = {name: TensorType(np.dtype(np.float32), None) for name in ("i", "c", "v")}
-    body = Body("body", given, ("go", "w", "row"), nodes, {"one": np.float32([1]), "limit": np.float32(14)})
-    return node("Loop", inputs, outputs, body=body)
 
 
 def test_rounds_of_a_walk(monkeypatch: pytest.MonkeyPatch) -> None:

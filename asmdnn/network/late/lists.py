@@ -94,3 +94,12 @@ def inputs_of(node: Node, values: Mapping[str, Any]) -> list[Any]:
         return [None if name == NOTHING else values[name] for name in node.inputs]
     except KeyError as error:
         raise InvalidArguments(f"{shown(error.args[0])} is read before it is made") from None
+
+
+def tensor(node: Node, name: str, values: Mapping[str, Any]) -> Array:
+    """What a node reads that is no list.  Raises InvalidArguments."""
+    found = values.get(name)
+    if not isinstance(found, np.ndarray):
+        what = "is read before it is made" if found is None else f"is a list: {node.op} takes tensors"
+        raise InvalidArguments(f"{shown(name)}, which {node} reads, {what}")
+    return found

@@ -17,7 +17,7 @@ from asmdnn.network.folding.bounds import VIEWS, FoldingBounds
 from asmdnn.network.folding.remembered import LARGEST_RESULT_BYTES
 from asmdnn.network.folding.traced_constants import SEE_DIMS, seen_dims
 from asmdnn.network.graph import NOTHING, Array, Body, Node
-from asmdnn.network.late.lists import OPERATORS, inputs_of
+from asmdnn.network.late.lists import OPERATORS, inputs_of, tensor
 from asmdnn.network.late.rounds import BODIES, BRANCHES, Step, Values
 from asmdnn.network.operators.checks import check_node, check_outputs, without_empty_end
 from asmdnn.network.operators.definition import Operator, Value, ints
@@ -183,5 +183,5 @@ def passed_on(node: Node, values: Values, bounds: FoldingBounds) -> None:
 
 
 def see_dims(node: Node, values: Values, bounds: FoldingBounds) -> None:
-    x = values[node.inputs[0]]
+    x = tensor(node, node.inputs[0], values)
     values[node.outputs[0]] = seen_dims(node, Value(x.shape, x.dtype))

@@ -10,6 +10,7 @@ from asmdnn.network.body_calls import MOST_ROUNDS
 from asmdnn.network.folding.bodies import number_of
 from asmdnn.network.folding.bounds import FoldingBounds
 from asmdnn.network.graph import NOTHING, Body, Node
+from asmdnn.network.late.lists import inputs_of, tensor
 
 Values = dict[str, Any]  # arrays, and lists as tuples of arrays
 Step = Callable[[Values, FoldingBounds], None]
@@ -43,7 +44,7 @@ def branches(node: Node, make: MakeSteps) -> Step:
 
     def choose(values: Values, bounds: FoldingBounds) -> None:
         (condition,) = node.inputs
-        walk = walks[bool(number_of(node, condition, values[condition]))]
+        walk = walks[bool(number_of(node, condition, tensor(node, condition, values)))]
         values.update(zip(node.outputs, walk.run(dict(values), bounds), strict=True))
 
     return choose
@@ -59,9 +60,9 @@ def rounds(node: Node, make: MakeSteps) -> Step:
 
     def turn(values: Values, bounds: FoldingBounds) -> None:
         limit, condition = (*node.inputs, NOTHING, NOTHING)[:2]
-        most = None if limit == NOTHING else number_of(node, limit, values[limit])
-        goes_on = condition == NOTHING or bool(number_of(node, condition, values[condition]))
-        now, handed, count = [values[name] for name in carried], list[list[Any]](), 0
+        most = None if limit == NOTHING else number_of(node, limit, tensor(node, limit, values))
+        goes_on = condition == NOTHING or bool(number_of(node, condition, tensor(node, condition, values)))
+        now, handed, count = inputs_of(node, values)[2:], list[list[Any]](), 0
         inside = dict(values)
         while goes_on and (most is None or count < most):
             if count == MOST_ROUNDS:
@@ -70,7 +71,7 @@ def rounds(node: Node, make: MakeSteps) -> Step:
             again, *made = walk.run(inside, bounds)
             now, count = made[: len(names)], count + 1
             handed.append(made[len(names) :])
-            goes_on = bool(number_of(node, body.outputs[0], again))
+            goes_on = bool(number_of(node, body.outputs[0], tensor(node, body.outputs[0], {body.outputs[0]: again})))
         values.update(zip(node.outputs, [*now, *stacked(node, handed)], strict=True))
 
     def stacked(node: Node, handed: Sequence[Sequence[Any]]) -> list[Any]:
