@@ -25,7 +25,7 @@ def scattered(op: str, reduction: str, dtype: Any, *, count: int = 7) -> tuple[d
     [
         (scattered("ScatterND", "mul", I64), rf"ScatterND 'put' \(as ScatterRows\): x is int64, {FAR}"),
         (scattered("ScatterElements", "mul", np.int32), rf"ScatterElements 'put' \(as ScatterRows\): .* int32, {FAR}"),
-        (scattered("ScatterND", "add", I64, count=40), rf"ScatterND 'put' \(as ScatterRows\): x is int64, {FAR}"),
+        (scattered("ScatterND", "add", I64, count=40_000), rf"ScatterND 'put' \(as ScatterRows\): x is int64, {FAR}"),
         (scattered("ScatterND", "add", np.int8), "ScatterND 'put': reduction 'add' of int8 has no kernel$"),
         (
             scattered("ScatterElements", "max", np.bool_),
