@@ -26,6 +26,7 @@ from asmdnn.types import f32
 
 LONGEST_KERNEL = 64  # of a row: all positions are in the code
 L1_WAYS = 8
+LEAST_ABREAST = 3  # pixels of each of several vectors, which share what is loaded
 LEAST_LINES = 32  # of pixels that L1 holds, so that prefetched ones stay
 
 
@@ -208,10 +209,15 @@ def vectors_abreast(spec: GroupedRows, g: ConvGeometry, vectors: int, most: int,
     An image that comes from beyond L2 comes in longer runs.  Measured on Zen 3, 3x3, 1, 2 and 4 vectors abreast: 128
     channels at 147x147 3.2, 2.9 and 1.1 ms; 32 at 224x224 0.53, 0.34 and 0.34 ms; 728 at 38x38 0.31 ms each; but 5x5,
     with room for two pixels of four vectors, 192 channels at 95x95, stride 2, 0.44, 0.61 and 0.72 ms.
+
+    A line is that of the wider tensor.  As f32 in scratch, 512 channels of bf16 at 14x14 by 13x13 took a Zen 5 with
+    AVX2 430 us by the four vectors of a line of dst, and one pixel of each; by two and three pixels 234.
     """
     if not spec.may_be_abreast:
         return 1
-    line = LINE_BYTES // (g.dst.element_bytes * lanes_of(spec.isa))
+    line = LINE_BYTES // (max(g.src.element_bytes, g.dst.element_bytes) * lanes_of(spec.isa))
+    while line > 1 and most // line < LEAST_ABREAST:
+        line //= 2
     image_bytes = g.src.element_bytes * g.steps * g.src_pixels
     if spec.group == 1 and image_bytes > engine.tuning.convolution.far_image * engine.l2_bytes:
         for abreast in (2 * line, line):
