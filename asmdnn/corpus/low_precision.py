@@ -18,7 +18,7 @@ from asmdnn.generators.dot.skinny import SkinnySpec, vectors_at_once
 from asmdnn.generators.dot.start_vector import StartVectorSpec
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.postops import OLD_DST, BinaryOp, Operand, SumOp
-from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, S16S8, S32, Types, blocks_of, dot_class
+from asmdnn.isa.dot import DOTS, F32, GROUP_BYTES, S16, S16S8, S32, Types, blocks_of, dot_class
 from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F16Dot, F32Dot, VnniDot
 from asmdnn.isa.dot_runs import RUN_GROUPS
 from asmdnn.isa.vectors import f32_level, lanes_of
@@ -27,7 +27,7 @@ from asmdnn.types import f32
 
 EVERY = 5  # of the chains that read tensors, which do not depend on what is multiplied
 RESULTS_OF_F32 = tuple((F32, level) for level in ("avx2", "avx512_core"))
-LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS if types != F32)
+LEVELS_OF_TYPES = tuple((types, level.name) for types, level in DOTS if types not in (F32, S16))
 LEVELS_OF_CONVOLUTIONS = tuple(
     (t, isa) for t, isa in LEVELS_OF_TYPES if dot_class(t, isa) in (Bf16Dot, F16Dot, VnniDot, AvxVnniDot)
 )

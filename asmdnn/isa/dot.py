@@ -14,6 +14,7 @@ from asmdnn.isa.dot_base import (
     F32_U8,
     GROUP_BYTES,
     S8S8,
+    S16,
     S16S8,
     S32,
     U8S8,
@@ -22,8 +23,18 @@ from asmdnn.isa.dot_base import (
     GroupPart,
     Types,
 )
-from asmdnn.isa.dot_native import AvxVnniDot, Bf16Dot, F16Dot, F32Dot, ShiftedAvxVnniDot, ShiftedVnniDot, VnniDot
-from asmdnn.isa.dot_widened import PairsDot, S32Dot, WidenedDot, WordsDot
+from asmdnn.isa.dot_native import (
+    AvxVnniDot,
+    AvxVnniWordsDot,
+    Bf16Dot,
+    F16Dot,
+    F32Dot,
+    ShiftedAvxVnniDot,
+    ShiftedVnniDot,
+    VnniDot,
+    VnniWordsDot,
+)
+from asmdnn.isa.dot_widened import AddedWordsDot, PairsDot, S32Dot, WidenedDot, WordsDot
 from asmdnn.isa.levels import (
     AVX2,
     AVX2_VNNI,
@@ -40,7 +51,19 @@ from asmdnn.types import FLOATS, HALF_FLOATS, DataType, IsaName, f32
 
 # Beside what is defined here:
 __all__ = [
-    "BF16", "F16", "F32", "F32_BF16", "F32_F16", "GROUP_BYTES", "S8S8", "S16S8", "S32", "U8S8", "Dot", "GroupPart",
+    "BF16",
+    "F16",
+    "F32",
+    "F32_BF16",
+    "F32_F16",
+    "GROUP_BYTES",
+    "S8S8",
+    "S16",
+    "S16S8",
+    "S32",
+    "U8S8",
+    "Dot",
+    "GroupPart",
     "Types",
 ]  # fmt: skip
 
@@ -56,6 +79,10 @@ DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     (S8S8, AVX512_CORE): WordsDot,
     (S8S8, AVX512_CORE_VNNI): ShiftedVnniDot,
     (S16S8, AVX2): PairsDot,
+    (S16, AVX2): AddedWordsDot,
+    (S16, AVX2_VNNI): AvxVnniWordsDot,
+    (S16, AVX512_CORE): AddedWordsDot,
+    (S16, AVX512_CORE_VNNI): VnniWordsDot,
     (BF16, AVX512_CORE_BF16): Bf16Dot,
     (F16, AVX512_CORE_FP16): F16Dot,
     (S32, AVX2): S32Dot,
@@ -63,7 +90,7 @@ DOTS: Final[dict[tuple[Types, Isa], type[Dot]]] = {
     **{(types, isa): WidenedDot for types in (F32_BF16, F32_F16, F32_S8, F32_U8) for isa in (AVX2, AVX512_CORE)},
 }
 
-INNER: Final = (S16S8, S32)  # of what plans make themselves
+INNER: Final = (S16, S16S8, S32)  # of what plans make themselves
 OFFERED: Final = tuple(of for of in dict.fromkeys(of for of, _ in DOTS) if of not in INNER and of.run is None)
 
 

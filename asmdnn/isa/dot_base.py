@@ -73,6 +73,7 @@ F32_BF16: Final = Types(f32, bf16, f32)
 F32_F16: Final = Types(f32, f16, f32)
 F32_S8: Final = Types(f32, s8, f32)
 F32_U8: Final = Types(f32, u8, f32)
+S16: Final = Types(s16, s16, s32)  # of bytes that are words in registers
 S32: Final = Types(s32, s32, s32)  # of sums that are themselves summed, or multiplied by few numbers
 
 

@@ -100,6 +100,20 @@ class AvxVnniDot(VnniDot):
         self.asm.VPDPBUSD_VEX(acc, copy, row)
 
 
+class VnniWordsDot(Dot):
+    """Exact products of two words, sums modulo 2^32."""
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VPDPWSSD(acc, copy, row)
+
+
+class AvxVnniWordsDot(Dot):
+    """The same under its VEX encoding."""
+
+    def multiply(self, acc: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VPDPWSSD_VEX(acc, copy, row)
+
+
 class Shifted(Dot):
     """s8 become u8 by 128 more, as they are broadcast.
 

@@ -76,7 +76,14 @@ class S32Dot(SteppedDot):
         self.asm.VPMULLD(x, copy, row)
 
 
-class PairsDot(SteppedDot):
+class AddedWordsDot(SteppedDot):
+    """Pairs of words, of both factors."""
+
+    def product(self, x: Register, copy: Register, row: Register | Pointer) -> None:
+        self.asm.VPMADDWD(x, copy, row)
+
+
+class PairsDot(AddedWordsDot):
     """Pairs of words, which src is in memory, and of bytes, which become words as they are loaded.
 
     6 x 2 sums leave no register for the mask of a tail: weights are in panels, whose padding is multiplied.
@@ -90,9 +97,6 @@ class PairsDot(SteppedDot):
 
     def load(self, row: Row, part: Lanes, at: Pointer) -> None:
         BYTE_PAIRS.lanes(self.v, part).load(row[0], at)
-
-    def product(self, x: Register, copy: Register, row: Register | Pointer) -> None:
-        self.asm.VPMADDWD(x, copy, row)
 
 
 class WordsDot(Dot):

@@ -12,6 +12,7 @@ from asmdnn.isa.dot import (
     GROUP_BYTES,
     OFFERED,
     S8S8,
+    S16,
     S16S8,
     S32,
     U8S8,
@@ -41,6 +42,7 @@ BEST = {
     S8S8: OF_BYTES,
     BF16: ("", "", "", "", "avx512_core_bf16", "avx512_core_bf16", "avx512_core_bf16"),
     F16: ("", "", "", "", "", "avx512_core_fp16", "avx512_core_fp16"),
+    S16: OF_BYTES,
     S16S8: ["avx2"] * len(OF_F32),
     **dict.fromkeys((F32_BF16, F32_F16, F32_S8, F32_U8, S32), OF_F32),
 }

@@ -119,6 +119,8 @@ def test_groups_of_halves(level: str, src: dnn.DataType, shape: str) -> None:
     pd = check_halves(text, ("any", "any", "any"), src, level)
     if (shape, level) in BY_TILES:
         name = "direct"
+    if (shape, level) == ("eleven wide", "avx512_core_bf16"):
+        name = "interleave+depthwise"
     assert pd.implementation in (f"{name}:{level}", f"widen+{name}:{level}")
 
 
@@ -127,16 +129,17 @@ def test_groups_of_halves(level: str, src: dnn.DataType, shape: str) -> None:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("g19mb1ic19ih6iw14oc19oh6ow14kh3kw11ph1pw5", "floats+"),
-        ("g9mb2ic9ih30oc9oh30kh13ph6", "floats+"),
-        ("g9mb1ic9iw70oc9ow70kw65pw32", "floats+"),
-        ("g9mb1ic9ih20oc9oh20kh17ph8", "floats+"),
-        ("g9mb1ic9ih35oc9oh35kh33ph16", "direct"),
-        ("g9mb1ic9ih12oc9oh12kh9ph4", "depthwise"),
+        ("g19mb1ic19ih6iw14oc19oh6ow14kh3kw11ph1pw5", "interleave+"),
+        ("g19mb1ic19iw14oc19ow14kw11pw5", "floats+"),
+        ("g9mb1ic9iw70oc9ow70kw65pw32", "interleave+"),
+        ("g9mb1ic9iw300oc9ow20kw281", "floats+"),
+        ("g9mb1ic9iw1110oc9ow11kw1100", "direct"),
+        ("g9mb1ic9ih12iw12oc9oh12ow11kh7kw6ph3pw2", "depthwise"),
     ],
 )
 def test_long_kernels(level: str, src: dnn.DataType, text: str, name: str) -> None:
-    """Rows of bytes are up to nine wide; floats take wider ones, up to 514 products of u8, whose sums they hold."""
+    """Rows of bytes are up to nine wide, and interleaved ones up to 256; floats take others while they hold their sums:
+    up to 514 products of u8."""
     for dst in (dnn.s8, dnn.s32):
         case = TypedConv(text, (src, dnn.s8, dst), tags=("any",) * 3)
         data, pd = case.data(), case.planned(level)
@@ -147,8 +150,9 @@ def test_long_kernels(level: str, src: dnn.DataType, text: str, name: str) -> No
 @OF_BYTES
 def test_sums_that_floats_just_hold(level: str) -> None:
     """Of 512 products of the largest bytes, and a bias of f32 that is added once, after them."""
-    case = TypedConv("g9mb1ic9ih8iw70oc9oh1ow7kh8kw64ph0pw0", (dnn.u8, dnn.s8, dnn.s32), dnn.f32, tags=LAST)
-    data, pd = case.data(), case.planned(level)
+    attr = dnn.Attr(zero_points={"src": 2}, accumulation_mode="f32")
+    case = TypedConv("g9mb1ic9ih8iw70oc9oh1ow7kh8kw64ph0pw0", (dnn.u8, dnn.s8, dnn.s32), dnn.f32, tags=LAST, attr=attr)
+    data, pd = case.data() | {"src_zero_points": np.zeros(9)}, case.planned(level)
     assert pd.implementation.startswith("floats+")
     data["src"][:], data["weights"][:], data["bias"][:] = 255, -128, 0.6
     data["weights"][..., 0, ::2] = -127  # an odd sum
@@ -203,7 +207,7 @@ def test_groups_of_bytes(level: str, number: int, shape: str) -> None:
         fits = GROUPS_OF.get(shape, 99) <= lanes_of(level)
         name = "grouped" if fits and src == dnn.u8 and level.endswith("vnni") else "direct"
         words = "words+" if level == "avx2" and shape == "groups of eight" else ""
-        found = "floats+pack+depthwise" if shape == "eleven wide" else words + name
+        found = "interleave+depthwise" if shape == "eleven wide" else words + name
         assert shape == "several for each" or pd.implementation.rpartition(":")[0] == found
 
 

@@ -161,12 +161,8 @@ class GroupedRowsCode(RowsCode):
         src, weights = asm.gp.take("kernel row's src"), asm.gp.take("kernel row's weights")
         asm.MOV(src, self.src)
         asm.MOV(weights, self.weights)
-        of_row = (self.kernel_row, segment.pixels, segment.low, segment.high)
         with repeated(asm, spec.planes, "kernel planes"):
-            with self.counted(self.band_number(KERNEL_ROWS), "kernel rows", may_be_none=True):
-                asm.stretch(of_row, partial(self.multiply_rows, spec.uses(segment), acc, (src, weights), registers))
-                asm.ADD(src, self.number(TAP_OF_SRC))
-                asm.ADD(weights, spec.weights_row_bytes)
+            self.multiply_plane(segment, acc, (src, weights), registers)
             if spec.planes > 1:
                 asm.ADD(src, self.band_number(PLANE_OF_SRC))
                 asm.ADD(weights, self.band_number(PLANE_OF_WEIGHTS))
@@ -175,6 +171,22 @@ class GroupedRowsCode(RowsCode):
             asm.ADD(src, self.number(TAP_OF_SRC))
         asm.gp.free(src, weights)
         v.registers.free(*registers[len(self.epilogue.spare) :])
+
+    def multiply_plane(
+        self,
+        segment: Segment,
+        acc: list[list[Register]],
+        pointers: tuple[Register, Register],
+        registers: list[Register],
+        rows: str = KERNEL_ROWS,
+    ) -> None:
+        """The same of as many rows of a plane of the kernel as a word of the band says."""
+        spec, asm, (src, weights) = self.spec, self.asm, pointers
+        of_row = (self.kernel_row, segment.pixels, segment.low, segment.high, rows)
+        with self.counted(self.band_number(rows), rows, may_be_none=True):
+            asm.stretch(of_row, partial(self.multiply_rows, spec.uses(segment), acc, pointers, registers))
+            asm.ADD(src, self.number(TAP_OF_SRC))
+            asm.ADD(weights, spec.weights_row_bytes)
 
     def multiply_rows(
         self,

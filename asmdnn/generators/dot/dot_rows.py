@@ -5,7 +5,7 @@ from asmdnn.generators.dot.grouped_shape import SRC, GroupedRows
 from asmdnn.isa.dot import Types
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.records import dataclass
-from asmdnn.types import HALF_FLOATS, f32, s32
+from asmdnn.types import HALF_FLOATS, DataType, f32, s32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +14,7 @@ class DotRows(GroupedRows):
 
     @property
     def types(self) -> Types:
-        return Types(self.src_type, self.weights_type, f32 if self.src_type in HALF_FLOATS else s32)
+        return types_of_dots(self.src_type, self.weights_type)
 
     @property
     def src_vector_bytes(self) -> int:
@@ -23,3 +23,8 @@ class DotRows(GroupedRows):
     def src_ranges(self, places: set[int]) -> list[Range]:
         """Whole vectors, or the real channels."""
         return [Range(SRC, at, at + self.width_bytes(self.src_whole, self.src_type)) for at in sorted(places)]
+
+
+def types_of_dots(src: DataType, weights: DataType) -> Types:
+    """Of factors and sums."""
+    return Types(src, weights, f32 if src in HALF_FLOATS else s32)

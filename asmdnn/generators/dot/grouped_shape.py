@@ -109,6 +109,10 @@ class GroupedRows(RowNumbers, WithEpilogue):
         """From an input of a group to the next one in src, where that is a word of the image."""
         return None
 
+    def cut_rows(self, band: Band) -> int | None:
+        """How many kernel rows of a band have less in a lane than others; None where none can have."""
+        return None
+
     @property
     def own_registers(self) -> int:
         """That are taken all the time, beside a tail's."""

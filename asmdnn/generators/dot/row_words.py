@@ -20,6 +20,7 @@ TAP_OF_SRC = "tap of src"  # bytes from the last input of a kernel row to the fi
 INPUT_OF_SRC = "input of src"  # bytes from an input to the next one
 ROWS = "rows"  # of dst in a band
 KERNEL_ROWS = "kernel rows"  # that are inside
+CUT_ROWS = "cut kernel rows"  # of these, where lanes have less in such a row
 FIRST_OF_SRC, FIRST_OF_WEIGHTS = "first of src", "first of weights"  # bytes from the band before's first kernel row
 PLANE_OF_SRC, PLANE_OF_WEIGHTS = "plane of src", "plane of weights"  # bytes from the end the last one to the next plane
 
@@ -63,7 +64,9 @@ def words_of_band(spec: GroupedRows, band: Band, before: int = 0) -> dict[str, i
     if multiplies(spec):
         rows = band.first - before
         found |= {FIRST_OF_SRC: rows * spec.src_tap_bytes, FIRST_OF_WEIGHTS: rows * spec.weights_row_bytes}
-        found[KERNEL_ROWS] = band.count
+        cut = spec.cut_rows(band)
+        found[KERNEL_ROWS] = band.count - (cut or 0)
+        found |= {} if cut is None else {CUT_ROWS: cut}
     if multiplies(spec) and spec.planes > 1:
         found[PLANE_OF_SRC] = spec.src_plane_bytes - band.count * spec.src_tap_bytes
         found[PLANE_OF_WEIGHTS] = spec.weights_plane_bytes - band.count * spec.weights_row_bytes

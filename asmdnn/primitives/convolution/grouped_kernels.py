@@ -1,13 +1,13 @@
 """The fields that all row kernels of a convolution share: the kind of kernel, and distances in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from asmdnn.generators.dot.depthwise import LONGEST_KERNEL as LONGEST_OF_LANES
 from asmdnn.generators.dot.depthwise import MOST_ROWS, DepthwiseRowsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
-from asmdnn.generators.dot.grouped_shape import GroupedRows
+from asmdnn.generators.dot.grouped_shape import AnyRows, GroupedRows
 from asmdnn.isa.dot import Types, dot_class, levels_of
 from asmdnn.isa.rows_in_lanes import rows_in_lanes
 from asmdnn.isa.vectors import lanes_of
@@ -25,14 +25,21 @@ def base_spec(
     g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str, dots: bool = False
 ) -> GroupedRows:
     """The fields that all kernels share, without bands, segments and channels.  dots: see `takes_dots`."""
+    types = summed(tensors["src"].dtype, tensors["weights"].dtype)
+    if group == 1 and takes_rows(types, (g.axes[1].k, g.axes[2].k), isa):
+        by_rows = partial(DepthwiseRowsSpec, has_zero_point=ZERO_POINTS in tensors)
+        return spec_of(by_rows, g, tensors, group, isa)
+    return spec_of(GroupedDotsSpec if dots else GroupedRowsSpec, g, tensors, group, isa)
+
+
+def spec_of(
+    form: Callable[..., AnyRows], g: ConvGeometry, tensors: Mapping[str, MemoryDesc], group: int, isa: str
+) -> AnyRows:
+    """The same of kernels of one form."""
     weights, (plane, row, position) = tensors["weights"], position_steps(tensors)
     spatial = tensors["dst"].ndims - 2
     (deep, down, across), src, dst = g.axes, g.src, g.dst
     positions = [axis.all_positions.step for axis in g.axes]
-    by_rows = partial(DepthwiseRowsSpec, has_zero_point=ZERO_POINTS in tensors)
-    types = summed(tensors["src"].dtype, weights.dtype)
-    by_lanes = group == 1 and takes_rows(types, (down.k, across.k), isa)
-    form = by_rows if by_lanes else GroupedDotsSpec if dots else GroupedRowsSpec
     return form(
         isa=isa,
         vectors=1,

@@ -5,11 +5,13 @@ from asmdnn.primitives.convolution import (
     few_inputs,
     few_outputs,
     grouped,
+    interleaved,
     kernel_rows,
     pointwise,
     pointwise_tiles,
     raster_tiles,
     reordered,
+    widened_rows,
 )
 from asmdnn.primitives.convolution.candidates import candidates
 from asmdnn.primitives.convolution.dequantized import of_numbers
@@ -50,6 +52,8 @@ def words(desc: ConvolutionForward) -> Words:
 DIRECT = (
     pointwise.plans_of_groups,
     pointwise.plan_planes,
+    interleaved.plans,
+    widened_rows.plans,
     grouped.plans,
     few_inputs.plans,
     few_outputs.plans,

@@ -123,8 +123,13 @@ def add_raster(assembly: Assembly, src: MemoryDesc, raster: Raster) -> None:
         return
     assembly.scratch[RASTER] = raster.copy.size_bytes
     add_reorder(assembly, Reordering("src", src, RASTER, raster.copy.desc), "raster")
+    add_zeros(assembly, raster.copy, RASTER)
+
+
+def add_zeros(assembly: Assembly, padded: Padded, buffer: str) -> None:
+    """Around src."""
     zeros = assembly.constant(ZEROS, np.zeros(1, np.int64))
-    for box in raster.copy.around():
+    for box in padded.around():
         nothing, done = MemoryDesc(box.dims, box.dtype, strides=(0,) * box.ndims), len(assembly.phases)
-        add_reorder(assembly, Reordering(zeros, nothing, RASTER, box))
+        add_reorder(assembly, Reordering(zeros, nothing, buffer, box))
         assembly.phases[done] = replace(assembly.phases[done], independent=True)

@@ -35,10 +35,11 @@ from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.primitives.shapes.row_calls import Calls, operands_along, phases_of
 from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import dataclass, replace
-from asmdnn.types import DATA_TYPES, F32_BYTES, f32
+from asmdnn.types import DATA_TYPES, F32_BYTES, f32, s16
 
 MASK = FIRST_MORE = 2  # the number of its argument
 MANY_ROWS = 32  # threads share whole rows equally if there are so many
+STORED = (*DATA_TYPES, s16.name)  # words are stored in scratch
 
 Spec = ElementwiseSpec | RowsSpec
 MainOp = Callable[[Mapping[str, Operand]], PostOp]
@@ -77,7 +78,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     operands = chain.operands(request.dst[1], DATA_TYPES.values())
     passed = dict([request.src, *request.results, *request.others.items(), *operands.items()])
     refuse_scales(attr)
-    check_tensors(passed, request.dst[0], (f32.name,) if request.more else tuple(DATA_TYPES))
+    check_tensors(passed, request.dst[0], (f32.name,) if request.more else STORED)
     tensors, nests = addressable(passed, request.dst[0])
     costs: dict[Spec, int] = {}
     calls: Calls[Spec] = []

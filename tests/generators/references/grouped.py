@@ -11,16 +11,17 @@ from asmdnn.generators.dot.few_inputs import FewInputsSpec
 from asmdnn.generators.dot.grouped import GroupedRowsSpec
 from asmdnn.generators.dot.grouped_dots import GroupedDotsSpec
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS, GroupedRows
+from asmdnn.generators.dot.interleaved_rows import InterleavedRowsSpec
 from asmdnn.generators.dot.row_cuts import Segment
 from asmdnn.generators.functions.chain import operands_read
 from asmdnn.generators.functions.postops import OLD_DST, SumOp
-from asmdnn.types import DataType, f32, s8, s32, u8
+from asmdnn.types import DataType, f32, s8, s16, s32, u8
 from tests.generators.case import MOST_SLOPE, UNIT_ROUNDOFF, Case, Reference
 from tests.generators.reference import LANES, Memory, keeps_integers, operand
 from tests.support import functions
 from tests.support.arena import Doubles, buffer_of, constant_buffer, elements, magnitudes
 
-Taps = list[tuple[int, int]]  # where the weights of a kernel position are, and src
+Taps = list[tuple[int, int, bool]]  # where the weights of a kernel position are, and src; whether it is cut
 
 
 def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool) -> Case:
@@ -31,7 +32,7 @@ def grouped_case(spec: GroupedRows, random: np.random.Generator, integers: bool)
     grouped_rows(spec, memory)
     is_exact = keeps_integers(spec.post_ops)
     tolerance: Doubles | float = 0.0
-    of_integers = spec.dst_type == s32 and spec.src_type in (u8, s8) and not spec.post_ops
+    of_integers = spec.dst_type == s32 and spec.src_type in (u8, s8, s16) and not spec.post_ops
     if not of_integers and not (integers and is_exact):
         sizes = magnitudes(memory)
         grouped_rows(spec if is_exact else replace(spec, post_ops=(SumOp(1.0),)), sizes)
@@ -97,9 +98,8 @@ def grouped_rows(spec: GroupedRows, memory: Memory) -> None:
                         if segment.low <= c < segment.high:
                             row = d * spec.src_plane_bytes + y * spec.src_row_bytes + r * spec.src_tap_bytes
                             weights = d * spec.weights_plane_bytes + r * spec.weights_row_bytes
-                            reached.append(
-                                (weights + s * spec.position_bytes, row + (column + c) * spec.src_pixel_bytes)
-                            )
+                            at = row + (column + c) * spec.src_pixel_bytes
+                            reached.append((weights + s * spec.position_bytes, at, is_cut(spec, r, s)))
                     pixel(spec, memory, (y, x + p, v), reached)
             touch_weights(spec, memory, segment, first, count)
             x += segment.pixels
@@ -112,11 +112,16 @@ def pixel(spec: GroupedRows, memory: Memory, place: tuple[int, int, int], reache
     sums, lane = np.zeros(lanes), np.arange(lanes)
     if spec.bias:
         sums[: spec.channels] = memory["bias"].load(4 * lanes * v, spec.channels)
-    for place_of_weights, at in reached:
+    for place_of_weights, at, cut in reached:
         src = np.zeros(lanes)
         zero_point = memory["bias"].load(0, 1)[0] if is_shifted(spec) else 0
         if isinstance(spec, FewInputsSpec):
             inputs = [memory["src"].load(at + place, 1) for place in spec.input_bytes]
+        elif isinstance(spec, InterleavedRowsSpec):
+            found = np.zeros((lanes, spec.group))
+            read = memory["src"].load(at + 4 * lanes * v, loaded * spec.group)
+            found[:loaded] = read.reshape(loaded, spec.group)
+            inputs = list(found.T[:1] if cut else found.T)
         else:
             results = spec.results if isinstance(spec, GroupedRowsSpec) else 1
             at += spec.src_type.size_bytes * lanes * v // results
@@ -136,6 +141,13 @@ def pixel(spec: GroupedRows, memory: Memory, place: tuple[int, int, int], reache
     memory["dst"].store(dst, result)
 
 
+def is_cut(spec: GroupedRows, row: int, column: int) -> bool:
+    """Whether lanes have the first element alone at a kernel position."""
+    if not isinstance(spec, InterleavedRowsSpec):
+        return False
+    return row == spec.cut_row or (spec.cut_column and column == spec.kernel - 1)
+
+
 def at_once(spec: GroupedRows) -> int:
     """Inputs of a group that lie side by side in weights."""
     return spec.group // spec.parts
@@ -153,5 +165,5 @@ def touch_weights(spec: GroupedRows, memory: Memory, segment: Segment, first: in
                 memory["weights"].load(row + d * spec.weights_plane_bytes + s * spec.position_bytes, elements_read)
 
 
-KINDS = (GroupedRowsSpec, GroupedDotsSpec, FewInputsSpec, DepthwiseRowsSpec)
+KINDS = (GroupedRowsSpec, GroupedDotsSpec, FewInputsSpec, DepthwiseRowsSpec, InterleavedRowsSpec)
 REFERENCES = {spec: Reference(grouped_case, rounds=True) for spec in KINDS}
