@@ -180,6 +180,7 @@ X, W = integers(np.uint8, 1, 4, 6, 6), integers(np.int8, 8, 4, 3, 3)
         ),
         ({"scales": {"x": "y"}}, r"scales\['x'\] must be numbers"),
         ({"zero_points": {"x": 0.5}}, r"zero_points\['x'\] must be whole numbers"),
+        ({"zero_points": {"x": -(2**31) - 1}}, r"\['x'\] has -2147483649, zero points must be -2147483648 to"),
         ({"zero_points": {"weights": [1] * 8}}, r"zero_points\['weights'\] has 8 elements, it must have 1"),
         ({"zero_points": [1]}, "zero_points must map x, weights or out to numbers"),
         ({"dtype": np.float64}, "dtype must be one of f32"),

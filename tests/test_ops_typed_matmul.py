@@ -95,6 +95,8 @@ A, B = integers(np.uint8, 4, 8), integers(np.int8, 8, 3)
         ({"scales": {"b": [1.0, -1.0, 2.0]}}, r"scales\['b'\]\[1\] is -1.0"),
         ({"scales": {"b": [[1.0, 2.0, np.nan]] * 2}}, r"scales\['b'\]\[0, 2\] is nan"),
         ({"zero_points": {"a": 0.5}}, r"zero_points\['a'\] must be whole numbers"),
+        ({"zero_points": {"a": 2**31}}, r"\['a'\] has 2147483648, zero points must be -2147483648 to 2147483647"),
+        ({"zero_points": {"b": np.uint64([0, 2**63])}}, r"\['b'\] has from 0 to 9223372036854775808, zero points must"),
         ({"zero_points": [1]}, "zero_points must map a, b or out to numbers"),
         ({"dtype": np.float64}, "dtype must be one of f32"),
         ({"post_ops": [dnn.Sum()]}, "out must be given, post-op Sum adds what it holds"),

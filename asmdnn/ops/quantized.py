@@ -127,6 +127,8 @@ class Arguments:
         if values.dtype.kind not in ("iuf" if of_scales else INTEGERS):
             whole = "" if of_scales else "whole "
             raise InvalidArguments(f"{kind}[{name!r}] must be {whole}numbers, not {shown(value)}")
+        if not of_scales:
+            check_range(f"{kind}[{name!r}]", values)
         may_be_many = name == self.weights and (of_scales or self.depth)
         alone = 1, "", 0
         count, many, _ = (self.count, self.many, self.mask) if may_be_many else self.others.get(name, alone)
@@ -180,6 +182,14 @@ def checked_scales(what: str, scales: AnyArray) -> AnyArray:
         at = tuple(int(i) for i in np.argwhere(bad)[0])
         raise InvalidArguments(f"{what}{list(at)} is {scales[at]}, scales must be numbers above 0")
     return scales
+
+
+def check_range(what: str, points: AnyArray) -> None:
+    """Raise InvalidArguments for zero points that are no s32: as such they would be others."""
+    limits = np.iinfo(np.int32)
+    if points.size and not limits.min <= points.min() <= points.max() <= limits.max:
+        found = f"from {points.min()} to {points.max()}" if points.size > 1 else f"{points.max()}"
+        raise InvalidArguments(f"{what} has {found}, zero points must be {limits.min} to {limits.max}")
 
 
 def packed_source(weights: DataType) -> DataType:
