@@ -10,6 +10,7 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.generators.dot.conv import ConvTileSpec
+from asmdnn.generators.dot.grouped_shape import GroupedRows
 from asmdnn.generators.dot.matmul import MatmulTileSpec
 from asmdnn.generators.functions.chain import operands_of
 from asmdnn.generators.functions.elementwise import ElementwiseSpec
@@ -430,6 +431,19 @@ def test_rows_that_are_too_long_to_come_ahead() -> None:
     ahead = with_numbers(DEFAULT, "convolution", rows_ahead_l2=0.001)
     assert planned(LAST_ROWS, ahead) != planned(LAST_ROWS)
     assert planned(LAST_ROWS, with_numbers(ahead, "convolution", rows_ahead_bytes=1)) == planned(LAST_ROWS)
+
+
+def test_rows_that_are_read_once_come_ahead_at_any_length() -> None:
+    """Lines as a whole: two vectors of bf16 at a time."""
+    dims = (4, 480, 64, 64)
+    src, dst = (desc(dims, "acdb", dtype=dnn.bf16) for _ in range(2))
+    engine = dnn.Engine(isa="avx512_core_bf16", threads=1, machine="zen5", l2_bytes=1 << 20)
+    for kernel, wanted in ((1, (1, 2)), (3, (0, 1))):
+        padding = (kernel // 2,) * 2
+        weights = desc((30, 16, 16, kernel, kernel), "any", dtype=dnn.bf16)
+        conv = dnn.ConvolutionForward(src, weights, dst, padding_l=padding, padding_r=padding)
+        specs = [x for x in dnn.primitive_desc(conv, engine=engine).plan.specs if isinstance(x, GroupedRows)]
+        assert specs and {(spec.rows_ahead, spec.abreast) for spec in specs} == {wanted}
 
 
 @pytest.mark.parametrize("row_tiles", [1, 2, 4])
