@@ -21,14 +21,14 @@ SHAPES = {  # problem, formats: every rest of a kernel by four, strides and dila
     "wide": ("g17mb1ic17ih3iw40oc17oh3ow40kh2kw22ph0pw10", LAST),
     "high": ("g8mb1ic8ih40iw6oc8oh40ow6kh23kw10ph11pw4", LAST),
     "strided": ("g16mb1ic16ih21iw23oc16oh10ow11kh12kw14sh2sw2ph5pw6", LAST),
-    "strided by three": ("g9mb1ic9ih24iw25oc9oh8ow8kh11kw11sh3sw3ph5pw5", LAST),
+    "strided by three": ("g9mb1ic9ih28iw28oc9oh10ow10kh15kw15sh3sw3ph7pw7", LAST),
     "dilated": ("g16mb1ic16ih20iw21oc16oh20ow21kh10kw11dh1dw1ph9pw10", LAST),
     "dilated and strided": ("g16mb1ic16ih31iw20oc16oh11ow20kh10kw11sh3dh1ph9pw5", LAST),
     "one axis": ("g17mb2ic17iw50oc17ow51kw31pw15", OPEN),
     "three axes": ("g20mb1ic20id4ih6iw12oc20od4oh6ow12kd3kh5kw11pd1ph2pw5", OPEN),
     "more than the image": ("g16mb1ic16ih5iw6oc16oh5ow6kh31kw31ph15pw15", LAST),
     "padding alone at the ends": ("g16mb1ic16ih6iw30oc16oh19ow30kh10kw15ph11pw7", LAST),
-    "no padding": ("g16mb1ic16ih16iw16oc16oh1ow1kh16kw16", LAST),
+    "no padding": ("g16mb1ic16ih26iw27oc16oh11ow12kh16kw16", LAST),
     "planes of channels": ("g18mb1ic18ih12iw12oc18oh12ow12kh11kw11ph5pw5", ("abx", "any", "abx")),
     "blocks": ("g35mb1ic35ih12iw12oc35oh12ow12kh11kw11ph5pw5", ("aBx16b", "any", "aBx16b")),
     "plain weights": ("g16mb1ic16ih12iw12oc16oh12ow12kh11kw11ph5pw5", ("axb", "abcde", "axb")),
@@ -116,11 +116,11 @@ def test_pairs_of_bf16(shape: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "g21mb1ic21ih31iw3oc21oh2ow2kh30kw10ph0pw4",
-        "g21mb1ic21ih32iw11oc21oh2ow1kh31kw11",
-        "g21mb1ic21iw40oc21ow10kw31",
-        "g21mb1ic21iw30oc21ow10kw31pw10",
-        "g9mb1ic9id2ih14iw12oc9od2oh4ow2kd2kh11kw11",
+        "g21mb1ic21ih40iw12oc21oh11ow12kh30kw10ph0pw4",
+        "g21mb1ic21ih40iw20oc21oh10ow10kh31kw11",
+        "g21mb1ic21iw200oc21ow170kw31",
+        "g21mb1ic21iw100oc21ow90kw31pw10",
+        "g9mb1ic9id3ih20iw20oc9od2oh10ow10kd2kh11kw11",
     ],
 )
 def test_what_pairs_have_beyond_the_kernel_counts_for_nothing(text: str) -> None:
@@ -144,11 +144,15 @@ def test_what_pairs_have_beyond_the_kernel_counts_for_nothing(text: str) -> None
     ("text", "types", "level", "name"),
     [
         ("g64ic64ih56oc64oh56kh9ph4dh0n", (dnn.u8, dnn.s8, dnn.u8), "avx512_core_vnni", "interleave+depthwise"),
-        ("g64ic64ih56oc64oh56kh8ph4dh0n", (dnn.u8, dnn.s8, dnn.u8), "avx512_core_vnni", "depthwise"),
+        ("g64ic64ih33oc64oh5kh11sh3dh1", (dnn.u8, dnn.s8, dnn.u8), "avx512_core_vnni", "interleave+depthwise"),
+        ("g64ic64ih33oc64oh5kh11sh3dh1", (dnn.f16,) * 3, "avx512_core", "depthwise"),
+        ("g64ic64ih33oc64oh5kh11sh3dh1", (dnn.bf16,) * 3, "avx512_core_bf16", "depthwise"),
+        ("g64ic64ih33oc64oh1kh33", (dnn.u8, dnn.s8, dnn.u8), "avx512_core_vnni", "interleave+depthwise"),
+        ("g64ic64ih56oc64oh57kh8ph4dh0n", (dnn.u8, dnn.s8, dnn.u8), "avx512_core_vnni", "depthwise"),
         ("g64ic64ih56oc64oh56kh9ph4dh0n", (dnn.bf16,) * 3, "avx512_core_bf16", "depthwise"),
         ("g64ic64ih56oc64oh56kh13ph6dh0n", (dnn.bf16,) * 3, "avx512_core_bf16", "interleave+depthwise"),
         ("g64ic64ih56oc64oh56kh7ph3dh0n", (dnn.s8, dnn.s8, dnn.s8), "avx2", "interleave+depthwise"),
-        ("g64ic64ih56oc64oh56kh6ph3dh0n", (dnn.s8, dnn.s8, dnn.s8), "avx2", "depthwise"),
+        ("g64ic64ih56oc64oh57kh6ph3dh0n", (dnn.s8, dnn.s8, dnn.s8), "avx2", "depthwise"),
         ("g64ic64iw99oc64ow99kw9pw4", (dnn.u8, dnn.s8, dnn.u8), "avx512_core_vnni", "interleave+depthwise"),
         ("g64ic64iw99oc64ow99kw15pw7", (dnn.bf16,) * 3, "avx512_core_bf16", "depthwise"),
         ("g64ic64ih56oc64oh56kh9ph4dh0n", (dnn.bf16,) * 3, "avx2", "widen+depthwise"),
@@ -170,7 +174,7 @@ def test_slow_pairs_become_f32() -> None:
 
 @pytest.mark.isa("avx2")
 @pytest.mark.parametrize("src", [dnn.bf16, dnn.f16], ids=str)
-@pytest.mark.parametrize("shape", ["square", "strided", "three axes", "planes of channels", "blocks", "plain weights"])
+@pytest.mark.parametrize("shape", ["square", "dilated", "three axes", "planes of channels", "blocks", "plain weights"])
 def test_halves_as_f32(src: dnn.DataType, shape: str) -> None:
     text, tags = SHAPES[shape]
     pd = check_halves(text, tags, src, "avx2")
