@@ -8,6 +8,7 @@ import pytest
 import asmdnn as dnn
 from asmdnn.bench.taps import sums_of as sums
 from asmdnn.generators.dot.interleaved_rows import InterleavedRowsSpec
+from asmdnn.generators.functions.shifted import ShiftedSpec
 from tests.primitives.typed_conv import TypedConv, by_channel, check_halves, computed, rounded
 
 BYTES = ("avx2", "avx2_vnni", "avx512_core", "avx512_core_vnni")
@@ -36,7 +37,8 @@ SHAPES = {  # problem, formats: every rest of a kernel by four, strides and dila
 
 
 def interleaves(pd: dnn.PrimitiveDesc) -> bool:
-    return {InterleavedRowsSpec} <= {type(spec) for spec in pd.plan.specs}
+    specs = (spec.kernel if isinstance(spec, ShiftedSpec) else spec for spec in pd.plan.specs)
+    return any(isinstance(spec, InterleavedRowsSpec) for spec in specs)
 
 
 @SOURCES
@@ -179,6 +181,37 @@ def test_halves_as_f32(src: dnn.DataType, shape: str) -> None:
     text, tags = SHAPES[shape]
     pd = check_halves(text, tags, src, "avx2")
     assert "widen+depthwise:avx2" in pd.implementation
+
+
+@pytest.mark.isa("avx512_core_vnni")
+@pytest.mark.parametrize(
+    ("threads", "images", "apart"), [(1, 2, True), (2, 2, True), (2, 3, False), (2, 9, True), (3, 2, False)]
+)
+def test_images_one_by_one(threads: int, images: int, apart: bool) -> None:
+    """Where groups of all would leave L2, and threads are not more than images; bias, and sums with what dst held."""
+    text = f"g37mb{images}ic37ih21iw23oc37oh21ow23kh11kw12ph5pw6"
+    attr = dnn.Attr([dnn.Sum(), dnn.Eltwise("relu")], zero_points={"src": 0})
+    case = TypedConv(text, (dnn.s8, dnn.s8, dnn.f32), dnn.s32, LAST, attr)
+    engine = dnn.Engine(isa="avx512_core_vnni", threads=threads, l2_bytes=32 << 10, machine="zen3")
+    pd = dnn.primitive_desc(case.desc(), case.attr, engine)
+    pd.plan.check()
+    assert interleaves(pd) and bool(pd.plan.per_part) == apart
+    data = case.data() | {"src_zero_points": np.array([-77])}
+    data["dst"] = np.rint(9 * data["dst"])
+    wanted = sums(case.problem, data["src"] + 77, data["weights"]) + by_channel(case.problem, data["bias"])
+    assert np.array_equal(computed(pd, data), np.maximum(wanted + data["dst"], 0))
+
+
+@pytest.mark.isa("avx512_core_bf16")
+def test_images_of_pairs_one_by_one() -> None:
+    """In other formats, too; a tensor of post-ops that has images keeps them together."""
+    text, size = "g37mb4ic37ih41iw33oc37oh41ow33kh11kw11ph5pw5", (4, 37, 41, 33)
+    for tags in (LAST, ("aBx16b", "any", "aBx16b")):
+        assert check_halves(text, tags, dnn.bf16, "avx512_core_bf16").plan.per_part
+    for dims, apart in ((size, False), ((1, *size[1:]), True), ((1, 37, 1, 1), True)):
+        attr = dnn.Attr([dnn.Binary("add", dnn.MemoryDesc(dims, dnn.f32, "acdb"))])
+        case = TypedConv(text, (dnn.bf16,) * 3, tags=LAST, attr=attr)
+        assert bool(case.planned("avx512_core_bf16").plan.per_part) == apart
 
 
 def test_formats_that_are_open() -> None:

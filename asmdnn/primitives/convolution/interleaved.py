@@ -17,7 +17,7 @@ from typing import Any
 
 from asmdnn.generators.dot.grouped_shape import ARGUMENTS
 from asmdnn.generators.dot.interleaved_rows import InterleavedRowsSpec
-from asmdnn.isa.dot import S8S8, S16, U8S8, Types, dot_class, dot_level
+from asmdnn.isa.dot import GROUP_BYTES, S8S8, S16, U8S8, Types, dot_class, dot_level
 from asmdnn.isa.lines import MAX_OFFSET
 from asmdnn.isa.vectors import lanes_of
 from asmdnn.memory import MemoryDesc
@@ -26,6 +26,7 @@ from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View, flushing
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
+from asmdnn.planning.steps import add_each, steps_of
 from asmdnn.primitives.attributes.attr import Attr
 from asmdnn.primitives.attributes.chain import chain_of
 from asmdnn.primitives.convolution.description import ConvolutionForward
@@ -51,6 +52,8 @@ from asmdnn.types import f32, s32
 
 BYTES = (U8S8, S8S8)
 NAME = "interleave+depthwise"
+IMAGES = ("src", "dst")
+EVEN_SHARES = 4  # images of a thread, of which one more or less is no matter
 AROUND = (("reorder", ("dst",)), ("pack", ("weights",)), ("pack+reorder", ("weights", "dst")))
 
 # Kernel positions that meet a pixel of src, from which on a phase in front pays, by the type of sums.  Measured on a
@@ -137,13 +140,48 @@ def planned(desc: ConvolutionForward, attr: Attr, engine: Engine, types: Types) 
     resolved = desc.with_formats({**formats, "weights": weights})
     if 0 in resolved.dst.dims or 0 in resolved.src.dims:
         return nothing(resolved, attr, engine)
-    src = interleaved_src(resolved, number, types)
-    inner = of_groups(resolved, src, types, attr, engine)
     assembly = Assembly(engine.tuning, engine.isa)
-    arguments = add_interleaved(assembly, resolved.src, src, attr, engine)
+    if comes_by_images(resolved, attr, engine):
+        one = Assembly(engine.tuning, engine.isa)
+        tensors = add_groups(one, image_of(resolved), number, types, attr, engine)
+        tensors |= {name: tensor for name, tensor in resolved.tensors().items() if name in IMAGES}
+        moves = {name: (resolved.tensors()[name].strides_bytes[0],) for name in IMAGES}
+        add_each(assembly, steps_of(one.plan(NAME, {}, ()), {}), moves, (resolved.src.dims[0],), one.scratch)
+        assembly.phases, assembly.constants = list(flushing(assembly.phases)), one.constants
+    else:
+        tensors = add_groups(assembly, resolved, number, types, attr, engine)
+    return assembly.plan(f"{NAME}:{engine.isa}", tensors, ("dst",))
+
+
+def add_groups(
+    assembly: Assembly, desc: ConvolutionForward, number: int, types: Types, attr: Attr, engine: Engine
+) -> dict[str, MemoryDesc]:
+    """The phases that interleave src along an axis and convolve it; the tensors of a plan.  Raises Refused."""
+    src = interleaved_src(desc, number, types)
+    inner = of_groups(desc, src, types, attr, engine)
+    arguments = add_interleaved(assembly, desc.src, src, attr, engine)
     assembly.add_plan(inner, {"src": View(INTERLEAVED)})
-    tensors = {**inner.tensors, "src": resolved.src, **arguments}
-    return assembly.plan(f"{NAME}:{engine.isa}", tensors, inner.outputs)
+    return {**inner.tensors, "src": desc.src, **arguments}
+
+
+def comes_by_images(desc: ConvolutionForward, attr: Attr, engine: Engine) -> bool:
+    """Whether a thread does all for an image before the next one: where threads are not more than images, groups of all
+    would leave L2, and nothing else has images."""
+    images, group_bytes = desc.src.dims[0], GROUP_BYTES * desc.src.nelems()
+    shared = images >= EVEN_SHARES * engine.threads or images % engine.threads == 0
+    reads_images = bool(attr.rounding_mode) or any(tensor.dims[0] > 1 for tensor in attr.tensors().values())
+    reads_images |= any(mask & 1 for name, mask in (*attr.zero_points, *attr.scales) if name == "dst")
+    return images > 1 and shared and not reads_images and group_bytes > engine.l2_bytes
+
+
+def image_of(desc: ConvolutionForward) -> ConvolutionForward:
+    """The convolution of the first image."""
+    return replace(desc, src=first_image(desc.src), dst=first_image(desc.dst))
+
+
+def first_image(x: MemoryDesc) -> MemoryDesc:
+    dims = (1, *x.dims[1:])
+    return MemoryDesc(dims, x.dtype, strides=x.strides, inner_blocks=x.inner_blocks, offset0=x.offset0)
 
 
 def weights_desc(weights: MemoryDesc, axis: int, group: int, lanes: int) -> MemoryDesc:
