@@ -202,7 +202,7 @@ def test_tiles_have_sums_enough_for_the_latency_of_a_multiply(isa: IsaName, text
     assert max(len(spec.src_pixel_bytes) for spec in specs) == rows
 
 
-RANGES = ["mb2ic3ih60iw50oc8kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]
+RANGES = ["mb2ic3ih60iw50oc16kh3kw3ph1pw1", "mb1ic3iw3000oc16kw3", "mb2ic8ih100oc16kh1", "g16mb1ic16ih60oc16kh3ph1"]
 
 
 @pytest.mark.parametrize("text", RANGES)

@@ -8,6 +8,7 @@ from asmdnn.primitives.convolution_backward import (
     weights,
     weights_pairs,
     weights_planar,
+    weights_planes,
     weights_products,
     weights_repeated,
 )
@@ -32,7 +33,13 @@ def words(desc: BackwardData | BackwardWeights) -> Words:
     return Words(primitive, f"alg:{p.algorithm_name}", problem_word(p), desc.prop_kind.value)
 
 
-OF_F32 = (weights_planar.plans, grouped_weights.plans, weights_repeated.plans, weights.plans)
+OF_F32 = (
+    weights_planar.plans,
+    grouped_weights.plans,
+    weights_repeated.plans,
+    weights_planes.plans,
+    weights.plans,
+)
 IN_F32, *_ = as_f32(*OF_F32)  # of tensors of several types, and of groups
 WEIGHTS = (
     weights_pairs.plans,
@@ -41,6 +48,7 @@ WEIGHTS = (
     weights_repeated.plans,
     weights_products.plans,
     IN_F32,
+    weights_planes.plans,
     weights.plans,
 )
 OF_CONVOLUTIONS = (updated.plans, winograd.plans, EndsWhere(lambda desc, attr: winograd.is_demanded(desc)), *WEIGHTS)
