@@ -180,3 +180,10 @@ def test_bounds_of_operations() -> None:
     ):
         assert (np.abs(f32 - bounded.value) <= bounded.bound).all()
         assert (bounded.bound <= 1e-4).all()
+
+
+def test_errors_of_functions_that_are_bounded_are_bounded() -> None:
+    """Else those of many layers exceed all numbers, and nothing is right."""
+    vague = Bounded(np.array([-1.0, 0.0, 3.0]), np.full(3, 1e300))
+    assert (vague.tanh().bound <= 2).all()
+    assert (vague.logistic().bound <= 1).all()

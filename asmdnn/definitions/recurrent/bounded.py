@@ -72,10 +72,13 @@ class Bounded:
         return Bounded(self.value.sum(0), error)
 
     def logistic(self) -> "Bounded":
-        return Bounded(1 / (1 + np.exp(-self.value)), STEEPEST_LOGISTIC * self.bound + FUNCTION_ERROR)
+        """Between 0 and 1, so that no error is larger."""
+        error = np.minimum(STEEPEST_LOGISTIC * self.bound + FUNCTION_ERROR, 1.0)
+        return Bounded(1 / (1 + np.exp(-self.value)), error)
 
     def tanh(self) -> "Bounded":
-        return Bounded(np.tanh(self.value), self.bound + FUNCTION_ERROR)
+        """Between -1 and 1, so that no error is larger than from one to the other."""
+        return Bounded(np.tanh(self.value), np.minimum(self.bound + FUNCTION_ERROR, 2.0))
 
     def relu(self, alpha: float) -> "Bounded":
         """alpha times what is below 0."""
