@@ -107,6 +107,24 @@ def way_of(shape: Any, tag: str, isa: str) -> str:
     return "scattered" if few and (tag == "abx" or (channels == 1 and tag == "axb")) else "maxima"
 
 
+@pytest.mark.parametrize(
+    ("channels", "stride", "sizes"),
+    [(200, 1, [64, 64, 64, 8]), (128, 1, [128]), (200, 2, [64, 64, 64, 8]), (200, 3, [128, 72])],
+)
+def test_rows_of_a_block_of_channels_follow_one_another(isa: str, channels: int, stride: int, sizes: list[int]) -> None:
+    """Of many channels, where windows share rows, so that a cache still has what the row above has read."""
+    shape = ((2, channels, 7, 7), (-(-5 // stride), -(-5 // stride)), (3, 3), (stride, stride), (0, 0), (0, 0), (0, 0))
+    for places in (dnn.s32, dnn.u8):
+        (phase,) = check(*gradient(shape, "max", "axb", places), isa).plan.phases
+        dst = phase.records[:, 1] // dnn.f32.size_bytes
+        blocks = [phase.kernels[number].elements for number in phase.records[:, 0]]
+        starts = dst % channels
+        wanted = [(sum(sizes[:n]), size) for n, size in enumerate(sizes)]
+        assert sorted({*zip(starts.tolist(), blocks, strict=True)}) == wanted
+        order = starts * dst.max() + dst
+        assert (np.diff(order) > 0).all()
+
+
 @pytest.mark.parametrize("places", [dnn.s32, dnn.u8], ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_planes_of_any_shape(monkeypatch: pytest.MonkeyPatch, shape: Any, places: dnn.DataType) -> None:

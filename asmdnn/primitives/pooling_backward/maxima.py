@@ -7,7 +7,7 @@ a pixel with many positions, several passes add to one another.  Channels lie si
 formats are copied.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 
@@ -58,7 +58,7 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
     *outer, row = (patches_of(desc, axis) for axis in range(len(pixels)))
     each = ([patch for cell in along for patch in apart(cell)] for along in outer)
     patches = list(product(*each, row)) if desc.diff_src.nelems() else []
-    job = MaximaJob(own, desc.kernel, narrowing_level(desc.diff_src.dtype.name, engine.isa), engine)
+    job = MaximaJob(own, desc.kernel, desc.strides, narrowing_level(desc.diff_src.dtype.name, engine.isa), engine)
     add_passes(assembly, patches, job)
     made = assembly.plan(f"{NAME}:{f32_level(engine.isa)}", own, ("diff_src",))
     passed = {name: tensor for name, tensor in given.items() if not tensor.is_any}
@@ -67,10 +67,11 @@ def plan(request: tuple[PoolingBackward, Engine]) -> Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaximaJob:
-    """tensors: as kernels take them.  kernel: sizes of the window.  isa: of the kernels."""
+    """tensors: as kernels take them.  kernel: sizes of the window, strides: of windows.  isa: of the kernels."""
 
     tensors: Mapping[str, MemoryDesc]
     kernel: tuple[int, ...]
+    strides: tuple[int, ...]
     isa: str
     engine: Engine
 
@@ -83,6 +84,14 @@ class MaximaJob:
         """That lie side by side."""
         dst = self.tensors["diff_src"]
         return dst.blocks[1] if dst.inner_blocks else dst.dims[1]
+
+    @property
+    def at_once(self) -> int:
+        """Channels of a kernel.  Of many it has fewer where windows share rows: a block of channels has all its rows
+        one after the other, and caches hold what they share.  3x3 of 480 channels at 28x28 take a Zen 5 143 us, not
+        230; but halves of 128 channels 1.1 to 1.2 times as long."""
+        shared = any(size > stride for size, stride in zip(self.kernel[:-1], self.strides, strict=False))
+        return MOST_CHANNELS // 2 if shared and self.channels > MOST_CHANNELS else MOST_CHANNELS
 
     @property
     def streams(self) -> bool:
@@ -110,7 +119,7 @@ def add_passes(assembly: Assembly, patches: Sequence[tuple[Patch, ...]], job: Ma
     turns, to the one after."""
     most = max((len(windows) for patch in patches for _, windows in pixels_of(patch)), default=0)
     passes = max(1, -(-most // AT_ONCE))
-    dst = job.tensors["diff_src"]
+    dst, tuning = job.tensors["diff_src"], assembly.tuning.phases
     for number in range(passes):
         before, result = (f"{SUMS} 2" if n % 2 else SUMS for n in (number - 1, number))
         if number == passes - 1:
@@ -119,19 +128,21 @@ def add_passes(assembly: Assembly, patches: Sequence[tuple[Patch, ...]], job: Ma
             assembly.scratch[result] = of_type(dst, f32).size_bytes
         arguments = [View(result), View("diff_dst"), View("indices")]
         arguments += [View(NUMBERS)] * job.counts_pixels + [View(before)] * (number > 0)
-        found: list[Phase] = []
-        for patch in patches:
-            calls = list(calls_of(patch, number, job, f32 if number < passes - 1 else dst.dtype))
-            found += phases_of(calls, tuple(arguments), assembly.tuning.phases)
-        assembly.add(by_row(found, assembly.tuning.phases.written_out))
+        dtype, found = f32 if number < passes - 1 else dst.dtype, list[list[Phase]]()
+        for channel in range(0, job.channels, job.at_once):
+            calls = [[call_of(patch, number, job, dtype, channel)] for patch in patches]
+            found.append([phase for call in calls for phase in phases_of(call, tuple(arguments), tuning)])
+        assembly.add(by_row(found, tuning.written_out))
 
 
-def by_row(phases: Sequence[Phase], most: int) -> list[Phase]:
-    """One phase of all patches, row by row of what is written: patches of neighbouring rows read the same outputs,
-    which a cache still has.  Of more records than `most`, one after the other, without barriers between them."""
+def by_row(blocks: Sequence[Sequence[Phase]], most: int) -> list[Phase]:
+    """One phase of all patches, for each block of channels row by row of what is written: patches of neighbouring rows
+    read the same outputs, which a cache still has.  Of more records than `most`, one after the other, without barriers
+    between them."""
+    phases = [phase for block in blocks for phase in block]
     if sum(phase.count for phase in phases) > most or not phases:
         return [replace(phase, independent=phase.independent or i > 0) for i, phase in enumerate(phases)]
-    return [sorted_by(merged([phase.written_out() for phase in phases]), 1 + DST)]
+    return [merged([sorted_by(merged([phase.written_out() for phase in block]), 1 + DST) for block in blocks])]
 
 
 def tag_of(tensors: Mapping[str, MemoryDesc], lanes: int) -> str:
@@ -142,8 +153,9 @@ def tag_of(tensors: Mapping[str, MemoryDesc], lanes: int) -> str:
     return str(tags.pop()) if len(tags) == 1 and tags <= usable else f"aBx{lanes}b"
 
 
-def calls_of(patch: tuple[Patch, ...], number: int, job: MaximaJob, dtype: DataType) -> Iterator[Call]:
-    """Of the pixels of a patch, with the positions of one pass; dtype: of the result.  Raises Refused."""
+def call_of(patch: tuple[Patch, ...], number: int, job: MaximaJob, dtype: DataType, channel: int) -> Call:
+    """Of some channels of the pixels of a patch, with the positions of one pass; dtype: of the result.  Raises
+    Refused."""
     src, made = job.tensors["diff_src"], job.tensors["diff_dst"]
     some = slice(number * AT_ONCE, (number + 1) * AT_ONCE)
     found = [
@@ -158,21 +170,20 @@ def calls_of(patch: tuple[Patch, ...], number: int, job: MaximaJob, dtype: DataT
         for place, places in found
     )
     steps, row = ArgumentSteps(job, dtype, number > 0), patch[-1]
-    for channel in range(0, job.channels, MOST_CHANNELS):
-        spec = MaximaGradientSpec(
-            isa=job.isa,
-            cells=row.count,
-            elements=min(MOST_CHANNELS, job.channels - channel),
-            cell_bytes=dtype.size_bytes * row.step * src.strides[-1],
-            step=made.strides[-1],
-            pixels=pixels,
-            kinds=(dtype.name, made.dtype.name, job.tensors["indices"].dtype.name),
-            numbered=row.step if job.counts_pixels else 0,
-            accumulates=number > 0,
-            streaming=job.streams and dtype == f32,
-            ahead=job.ahead(patch),
-        )
-        yield Call(spec, steps.start(patch, start, channel), steps.loops(patch[:-1]), cycles_of(spec))
+    spec = MaximaGradientSpec(
+        isa=job.isa,
+        cells=row.count,
+        elements=min(job.at_once, job.channels - channel),
+        cell_bytes=dtype.size_bytes * row.step * src.strides[-1],
+        step=made.strides[-1],
+        pixels=pixels,
+        kinds=(dtype.name, made.dtype.name, job.tensors["indices"].dtype.name),
+        numbered=row.step if job.counts_pixels else 0,
+        accumulates=number > 0,
+        streaming=job.streams and dtype == f32,
+        ahead=job.ahead(patch),
+    )
+    return Call(spec, steps.start(patch, start, channel), steps.loops(patch[:-1]), cycles_of(spec))
 
 
 @dataclass(frozen=True, slots=True)
