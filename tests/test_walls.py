@@ -23,6 +23,7 @@ SET_BY_OTHERS = {
     "asmdnn/blas/typed.py": {"gemm_bf16bf16f32", "gemm_f16f16f32", "gemm_x8x8s32"},  # MKL
     "asmdnn/primitives/attributes/attr.py": {"__init__"},  # oneDNN's attributes
     "asmdnn/torch/images.py": {f"conv_transpose{axes}d" for axes in (1, 2, 3)},  # torch's functions
+    "asmdnn/torch/channels.py": {"batch_norm"},
 }
 # Functions on arrays have keyword-only options, as those of numpy and torch, and so has what loads files.
 OPTIONS = (

@@ -1,4 +1,4 @@
-"""Layers of images, (n, c, ...): convolutions, pooling, local response normalization."""
+"""Convolutions of images, (n, c, ...)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -89,43 +89,3 @@ def transposed(function: Any, input: Any, weight: Any, bias: Any, window: Window
 
     layer = Differentiable(lambda x, w, b: (function(x, w, b, output_padding=output_padding, **fields), None), backward)
     return applied(layer, input=input, weight=weight, bias=bias)
-
-
-def max_pool2d(
-    input: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1,
-    ceil_mode: bool = False,
-) -> Any:  # fmt: skip
-    """torch.nn.functional.max_pool2d, with its gradient: to the first of equal numbers.  Raises InvalidArguments."""
-    fields: dict[str, Any] = {"stride": stride, "padding": padding, "dilation": dilation}
-
-    def backward(dy: Any, operands: Sequence[Any], y: Any, places: Any, wanted: Sequence[bool]) -> Sequence[Any]:
-        return (ops.max_pool_gradient(dy, places, tuple(operands[0].shape), kernel_size, **fields),)
-
-    layer = Differentiable(
-        lambda x: ops.max_pool(x, kernel_size, ceil_mode=ceil_mode, return_indices=True, **fields), backward
-    )
-    return applied(layer, input=input)
-
-
-def avg_pool2d(
-    input: Any, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True,
-) -> Any:  # fmt: skip
-    """torch.nn.functional.avg_pool2d without divisor_override, with its gradient.  Raises InvalidArguments."""
-    fields: dict[str, Any] = {"stride": stride, "padding": padding, "count_include_pad": count_include_pad}
-
-    def backward(dy: Any, operands: Sequence[Any], y: Any, kept: Any, wanted: Sequence[bool]) -> Sequence[Any]:
-        return (ops.avg_pool_gradient(dy, tuple(operands[0].shape), kernel_size, **fields),)
-
-    layer = Differentiable(lambda x: (ops.avg_pool(x, kernel_size, ceil_mode=ceil_mode, **fields), None), backward)
-    return applied(layer, input=input)
-
-
-def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
-    """torch.nn.functional.local_response_norm of an odd size, with its gradient.  Raises InvalidArguments."""
-    numbers: dict[str, Any] = {"alpha": alpha, "beta": beta, "k": k}
-
-    def backward(dy: Any, operands: Sequence[Any], y: Any, kept: Any, wanted: Sequence[bool]) -> Sequence[Any]:
-        return (ops.lrn_gradient(dy, operands[0], size, **numbers),)
-
-    return applied(Differentiable(lambda x: (ops.lrn(x, size, **numbers), None), backward), input=input)

@@ -17,6 +17,11 @@ def tensor(*dims: int, seed: int = 0) -> Any:
     return torch.tensor(made, dtype=torch.float32, requires_grad=True)
 
 
+NO_STATISTICS = {"running_mean": None, "running_var": None}
+ELEMENTS = (
+    "relu", "leaky_relu", "relu6", "elu", "gelu", "silu", "mish", "sigmoid", "tanh", "softplus", "hardswish",
+    "hardsigmoid",
+)  # fmt: skip
 CASES: dict[str, Any] = {  # function, dims of tensors, other arguments
     "conv1d": ("conv1d", [(2, 6, 19), (8, 3, 3), (8,)], {"stride": 2, "padding": 1, "groups": 2}),
     "conv2d": ("conv2d", [(2, 6, 9, 7), (8, 6, 3, 3), (8,)], {"padding": 1}),
@@ -28,6 +33,30 @@ CASES: dict[str, Any] = {  # function, dims of tensors, other arguments
     "conv_transpose3d": ("conv_transpose3d", [(1, 4, 3, 3, 4), (4, 2, 3, 3, 3)], {}),
     "max_pool2d": ("max_pool2d", [(2, 5, 9, 8)], {"kernel_size": 3, "stride": 2, "padding": 1}),
     "avg_pool2d": ("avg_pool2d", [(2, 5, 9, 8)], {"kernel_size": 3, "padding": 1, "count_include_pad": False}),
+    "max_pool1d": ("max_pool1d", [(2, 5, 19)], {"kernel_size": 3, "dilation": 2}),
+    "max_pool3d": ("max_pool3d", [(1, 3, 5, 6, 7)], {"kernel_size": 2, "ceil_mode": True}),
+    "avg_pool1d": ("avg_pool1d", [(2, 5, 19)], {"kernel_size": 3, "stride": 2, "padding": 1}),
+    "avg_pool3d": ("avg_pool3d", [(1, 3, 5, 6, 7)], {"kernel_size": 2}),
+    "adaptive_avg_pool1d": ("adaptive_avg_pool1d", [(2, 5, 19)], {"output_size": 4}),
+    "adaptive_avg_pool2d": ("adaptive_avg_pool2d", [(2, 5, 9, 8)], {"output_size": (4, 3)}),
+    "adaptive_avg_pool3d": ("adaptive_avg_pool3d", [(1, 3, 5, 6, 7)], {"output_size": 1}),
+    "nearest": ("interpolate", [(2, 5, 6, 7)], {"scale_factor": 2.5}),
+    "nearest to a size": ("interpolate", [(2, 5, 6, 7)], {"size": (4, 11)}),
+    "nearest-exact": ("interpolate", [(2, 5, 9)], {"size": 5, "mode": "nearest-exact"}),
+    "linear": ("interpolate", [(2, 5, 9)], {"scale_factor": 2, "mode": "linear"}),
+    "bilinear": ("interpolate", [(2, 5, 6, 7)], {"scale_factor": (1.5, 2), "mode": "bilinear"}),
+    "corners": ("interpolate", [(2, 5, 6, 7)], {"size": (9, 4), "mode": "bilinear", "align_corners": True}),
+    "trilinear": ("interpolate", [(1, 3, 3, 4, 5)], {"scale_factor": 2, "mode": "trilinear"}),
+    "bicubic": ("interpolate", [(2, 5, 6, 7)], {"scale_factor": 2, "mode": "bicubic"}),
+    "linear layer": ("linear", [(3, 4, 19), (5, 19), (5,)], {}),
+    "linear layer without a bias": ("linear", [(7, 19), (5, 19)], {}),
+    "batch_norm": ("batch_norm", [(3, 5, 4, 6), (5,), (5,)], NO_STATISTICS | {"training": True}),
+    "group_norm": ("group_norm", [(3, 6, 4, 6), (6,), (6,)], {"num_groups": 3}),
+    "instance_norm": ("instance_norm", [(3, 5, 4, 6), (5,), (5,)], {}),
+    "prelu": ("prelu", [(3, 5, 4, 6), (5,)], {}),
+    "prelu of one slope": ("prelu", [(7, 5), (1,)], {}),
+    **{name: (name, [(5, 19)], {}) for name in ELEMENTS},
+    "gelu by tanh": ("gelu", [(5, 19)], {"approximate": "tanh"}),
     "local_response_norm": ("local_response_norm", [(2, 9, 4, 4)], {"size": 5, "alpha": 0.5, "k": 2.0}),
     "softmax": ("softmax", [(3, 4, 19)], {"dim": 1}),
     "log_softmax": ("log_softmax", [(7, 19)], {"dim": -1}),
@@ -36,7 +65,9 @@ CASES: dict[str, Any] = {  # function, dims of tensors, other arguments
     "attention": ("scaled_dot_product_attention", [(2, 4, 9, 8), (2, 4, 11, 8), (2, 4, 11, 5)], {}),
     "causal": ("scaled_dot_product_attention", [(2, 4, 9, 8)] * 3, {"is_causal": True}),
 }
-NAMES = {"layer_norm": ("input", "weight", "bias"), "rms_norm": ("input", "weight")}
+OF_CHANNELS = ("input", "weight", "bias")
+NAMES = {"layer_norm": OF_CHANNELS, "rms_norm": ("input", "weight"), "batch_norm": OF_CHANNELS,
+         "group_norm": OF_CHANNELS, "instance_norm": OF_CHANNELS}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -53,6 +84,59 @@ def test_values_and_gradients(case: str) -> None:
         assert ours.dtype == torch.float32
         room = 64 * ROUND * max(1.0, float(theirs.detach().abs().max())) * np.sqrt(sum(np.prod(size) for size in dims))
         assert float((ours.double() - theirs).abs().max()) <= room
+
+
+def test_all_layers_are_here() -> None:
+    named = {name for name, value in vars(dnn.torch).items() if callable(value)}
+    assert named - {"embedding"} == {name for name, *_ in CASES.values()}
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_running_statistics(training: bool) -> None:
+    """In training they are moved, without a gradient; else they are those that normalise, and stay."""
+    found = []
+    for module, kind in ((dnn.torch, torch.float32), (F, torch.float64)):
+        sizes = enumerate([(3, 5, 4, 6), (5,)])
+        x, scale = (tensor(*size, seed=i).detach().to(kind).requires_grad_() for i, size in sizes)
+        mean, variance = torch.linspace(-1, 1, 5, dtype=kind), torch.linspace(0.5, 2, 5, dtype=kind)
+        y = module.batch_norm(x, mean, variance, scale, training=training, momentum=0.25)
+        (y * y * torch.linspace(-1, 1, y.numel(), dtype=kind).reshape(y.shape)).sum().backward()
+        assert not mean.requires_grad
+        found.append([y, x.grad, scale.grad, mean, variance])
+    for ours, theirs in zip(*found, strict=True):
+        assert float((ours.double() - theirs).abs().max()) <= 1e-5 * float(theirs.abs().max())
+
+
+def test_embedding() -> None:
+    found = []
+    places = torch.tensor([[1, 3, 1], [0, 6, 2]])
+    for module in (dnn.torch, F):
+        table = tensor(7, 5)
+        y = module.embedding(places, table, padding_idx=3)
+        (y * torch.arange(30.0).reshape(y.shape)).sum().backward()
+        found.append([y, table.grad])
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(*found, strict=True))
+    with pytest.raises(dnn.InvalidArguments, match=r"input must be a tensor of torch.int32 or torch.int64"):
+        dnn.torch.embedding(places.float(), table)
+
+
+def test_a_block_without_torchs_kernels() -> None:
+    """Norms with running statistics, activations and a head: five steps as those of torch's layers."""
+    losses = []
+    for module in (dnn.torch, F):
+        sizes = enumerate([(8, 3, 8, 8), (6, 3, 3, 3), (6,), (4, 6)])
+        x, w, scale, head = (tensor(*size, seed=i) for i, size in sizes)
+        statistics = torch.zeros(6), torch.ones(6)
+        optimizer = torch.optim.SGD([w, scale, head], lr=0.05)
+        for _ in range(5):
+            optimizer.zero_grad()
+            h = module.batch_norm(module.conv2d(x.detach(), w, padding=1), *statistics, scale, training=True)
+            h = module.adaptive_avg_pool2d(module.gelu(h), 1).flatten(1)
+            loss = -module.log_softmax(module.linear(h, head), 1)[:, 1].mean()
+            loss.backward()
+            optimizer.step()
+        losses.append([float(loss.detach()), *statistics[1].tolist()])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
 
 
 def test_only_what_is_wanted() -> None:
@@ -98,6 +182,14 @@ def test_mistakes() -> None:
         dnn.torch.softmax(None, -1)
     with pytest.raises(dnn.InvalidArguments, match="normalized_shape must be the last dim alone"):
         dnn.torch.layer_norm(x, (5, 5))
+    with pytest.raises(dnn.InvalidArguments, match=r"input has dims \(1, 5, 1, 1\), one value for each channel"):
+        dnn.torch.batch_norm(tensor(1, 5, 1, 1), None, None, training=True)
+    with pytest.raises(dnn.InvalidArguments, match="running_mean and running_var must be given where"):
+        dnn.torch.batch_norm(x, None, None)
+    with pytest.raises(dnn.InvalidArguments, match=r"mode must be one of nearest, .*bicubic, not 'area'"):
+        dnn.torch.interpolate(x, 3, mode="area")
+    with pytest.raises(dnn.InvalidArguments, match="approximate must be 'none' or 'tanh', not 'erf'"):
+        dnn.torch.gelu(x, "erf")
     with pytest.raises(dnn.InvalidArguments, match="attn_mask requires a gradient"):
         dnn.torch.scaled_dot_product_attention(*[tensor(1, 1, 2, 4)] * 3, attn_mask=tensor(2, 2))
     with pytest.raises(dnn.InvalidArguments, match="is_causal is for as many rows as keys, not 2 and 3"):

@@ -85,10 +85,12 @@ class PlaneWeightsCode:
     def __init__(self, spec: PlaneWeightsSpec, asm: Assembler) -> None:
         self.spec, self.asm = spec, asm
         self.v: Vector = vector_of(spec.isa, asm)
-        planes = [o * spec.plane_step for o in range(spec.outputs)]
-        sides = ((SRC, spec.positions), (DIFF_DST, planes))
+        planes = tuple(o * spec.plane_step for o in range(spec.outputs))
+        src, dst = (SRC, spec.positions), (DIFF_DST, planes)
         self.by_positions = len(spec.positions) < spec.outputs  # wait in registers, and planes come one by one
-        (self.held_of, self.held_at), (self.other_of, self.other_at) = sides if self.by_positions else sides[::-1]
+        held, other = (src, dst) if self.by_positions else (dst, src)
+        self.held_of, self.held_at = held
+        self.other_of, self.other_at = other
         self.sets = sets_of(spec.isa, spec.outputs, len(spec.positions))
         self.sums: list[list[Any]] = self.v.registers.take("sums", self.sets, len(self.held_at) * len(self.other_at))
         self.held: list[Register] = list(self.v.registers.take("what waits", len(self.held_at)))
