@@ -66,3 +66,18 @@ def test_others_are_direct(problem: str, name: str) -> None:
     case = ConvCase(parse_problem(problem), "any", "any", True, ())
     pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa="avx2", **ENGINE))
     assert pd.implementation == f"{name}:avx2"
+
+
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [
+        ("mb1ic512oc4ih112kh1", "direct"),  # 32 blocks of channels, which come from memory
+        ("mb1ic512oc4ih28kh1", "few_outputs"),  # from a cache
+        ("mb1ic128oc3ih112kh1", "few_outputs"),  # 8 blocks
+        ("mb1ic256oc3ih112kh3ph1", "few_outputs"),  # multiplies take longer than lines
+    ],
+)
+def test_many_blocks_from_memory(problem: str, name: str) -> None:
+    case = ConvCase(parse_problem(problem), "any", "any", True, ())
+    pd = dnn.primitive_desc(case.desc(), case.attr(), dnn.Engine("cpu", isa="avx512_core", **ENGINE))
+    assert pd.implementation == f"{name}:avx512_core"

@@ -43,6 +43,9 @@ from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.records import replace
 
 NAME = "few_outputs"
+FAR_BYTES = 8 << 20  # of an image of src, which comes from memory
+MANY_BLOCKS = 16  # of channels, whose lines a tile reads one after the other: 512 to 8 channels at 112x112 took a Zen 5
+FAR_LINE_CYCLES = 25  # 4.1 ms an image so, and 1.1 by direct tiles
 AROUND = (  # the tensors that are copied into formats of the kernels, best first
     ("reorder", ("dst",)),
     ("pack", ("weights",)),
@@ -157,9 +160,11 @@ def readable(desc: MemoryDesc, dst: MemoryDesc) -> MemoryDesc:
 
 
 def expected_cycles(g: ConvGeometry, tiles: Tiles, engine: Engine) -> float:
-    """Of an image."""
+    """Of an image; at least those of its lines, where these are in memory and more streams than a CPU follows."""
     cost = np.array([cycles_of(g, pattern, engine) for pattern in tiles.patterns])
-    return float(cost[tiles.pattern].sum())
+    blocks = -(-g.ic // g.src.block)
+    far = g.src.image_bytes >= FAR_BYTES and blocks >= MANY_BLOCKS
+    return max(float(cost[tiles.pattern].sum()), far * FAR_LINE_CYCLES * blocks * g.src_pixels)
 
 
 def direct_cycles(parts: Sequence[ConvGeometry], engine: Engine) -> float:
