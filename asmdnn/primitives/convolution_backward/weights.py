@@ -4,7 +4,7 @@ A deconvolution's gradient is that of a convolution whose source is diff_dst, wh
 and input channels are exchanged.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import gcd, prod
 
 import numpy as np
@@ -89,7 +89,8 @@ def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
     """The plan between reorders of what tiles cannot read or write."""
     lanes = lanes_of(engine.isa)
     if picks_pixels(p):
-        return of_picked_pixels(p.with_formats({"src": own_source(p, lanes)}) if p.src.is_any else p, engine)
+        own = p.with_formats({"src": own_source(p, lanes)}) if p.src.is_any else p
+        return of_picked_pixels(own, of_formats, engine)
     if fills_vectors(p, lanes):
         plain = p.dst if not (p.dst.is_any or p.dst.inner_blocks) else MemoryDesc(p.dst.dims, f32, "axb")
         inner = padded(p.with_formats({"src": own_source(p, lanes), "dst": plain}), tiles, engine)
@@ -112,8 +113,9 @@ def picks_pixels(p: AdjointConvolution) -> bool:
     return {*p.kernel} == {1} != {*p.strides} and not any(p.padding_l) and inside and by_strides
 
 
-def of_picked_pixels(p: AdjointConvolution, engine: Engine) -> Plan:
-    """The plan between copies of these pixels, which every panel reads: half of each line would be others'."""
+def of_picked_pixels(p: AdjointConvolution, plan: Callable[[AdjointConvolution, Engine], Plan], engine: Engine) -> Plan:
+    """The plan between copies of these pixels, which every panel reads: half of each line would be others'.
+    plan: of what has no strides."""
     src, zeros = p.src, (0,) * len(p.kernel)
     steps = (1, 1, *p.strides)
     picked = MemoryDesc(
@@ -125,7 +127,7 @@ def of_picked_pixels(p: AdjointConvolution, engine: Engine) -> Plan:
     )
     dense = MemoryDesc(picked.dims, src.dtype, "any")
     ones = tuple(1 for _ in p.kernel)
-    inner = of_formats(replace(p, src=dense, strides=ones, dilations=zeros, padding_l=zeros, padding_r=zeros), engine)
+    inner = plan(replace(p, src=dense, strides=ones, dilations=zeros, padding_l=zeros, padding_r=zeros), engine)
     made = between_reorders(inner, {"src": picked}, engine.tuning, isa=engine.isa)
     return replace(made, tensors={**made.tensors, "src": src})
 
