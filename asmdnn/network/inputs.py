@@ -55,8 +55,11 @@ def names_and_others(given: Collection[Any], wanted: Collection[str]) -> str:
     return f"{', '.join(wanted)}, not {', '.join(map(str, given)) or 'none'}{near}"
 
 
-def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An array of these dims and this type; no copy if it is one.  Raises InvalidArguments."""
+OTHER_NETWORK, OTHER_DIMS = "load the model for its dims", "give it those dims"  # ways out
+
+
+def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any], way: str = OTHER_NETWORK) -> Array:
+    """An array of these dims and this type; no copy if it is one.  way: out of other dims.  Raises InvalidArguments."""
     if type(given) is np.ndarray and given.dtype is dtype and given.shape == shape:
         return given
     try:
@@ -64,17 +67,19 @@ def as_input(name: str, given: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
     except Exception:  # whatever the caller's object does
         raise InvalidArguments(f"{name} must be an array, not {shown(given)}") from None
     if array.shape != shape or array.dtype != dtype:
-        raise unlike(name, array, shape, dtype)
+        raise unlike(name, array, shape, dtype, way)
     return array
 
 
-def unlike(name: str, array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> InvalidArguments:
+def unlike(
+    name: str, array: Array, shape: tuple[int, ...], dtype: np.dtype[Any], way: str = OTHER_NETWORK
+) -> InvalidArguments:
     """The error about an array of other dims or of another type."""
     if array.dtype.kind == "O" and dtype.kind != "O" and not array.ndim:
         return InvalidArguments(f"{name} must be an array, not {shown(array.item())}")
     order = "" if array.dtype.isnative else " in the other byte order"
     given = f"{array.dtype.name}{list(array.shape)}{order}, the network takes {dtype.name}{list(shape)}"
-    ways = ["convert it"] * (array.dtype != dtype) + ["load the model for its dims"] * (array.shape != shape)
+    ways = ["convert it"] * (array.dtype != dtype) + [way] * (array.shape != shape)
     return InvalidArguments(f"{name} is {given}: {', and '.join(ways)}")
 
 

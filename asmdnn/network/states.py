@@ -14,7 +14,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.allocation import allocated, within_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.inputs import as_input
+from asmdnn.network.inputs import OTHER_DIMS, as_input
 from asmdnn.network.passing import HALVES, KINDS, is_half
 from asmdnn.records import dataclass
 from asmdnn.runtime.addresses import address_reader
@@ -115,7 +115,7 @@ class StateArrays(Mapping[str, Array]):
 
         Raises InvalidArguments, also while a call runs.
         """
-        array = as_input(f"state {shown(name)}", value, self[name].shape, self[name].dtype)
+        array = as_input(f"state {shown(name)}", value, self[name].shape, self[name].dtype, OTHER_DIMS)
         flags = array.flags
         if array is not value or not (flags.c_contiguous and flags.aligned and flags.writeable):
             raise InvalidArguments(f"state {name} must be a dense, aligned and writable array: use numpy.empty")

@@ -194,3 +194,19 @@ def test_a_training_mode_node_of_a_file_trains() -> None:
     nodes = [node("BatchNormalization", ["x", *"sbmv"], ["y", "rm", "rv"], training_mode=1)]
     step = of_file(graph(nodes, {"x": (2, 3)}, ["y"], dict.fromkeys("sbmv", np.ones(3, np.float32))))
     assert step(x=np.arange(6, dtype=np.float32).reshape(2, 3)) == pytest.approx(6.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "give",
+    [
+        lambda step: step.parameters.__setitem__("w", np.ones((3, 3), np.float32)),
+        lambda step: step.apply({"w": np.ones((3, 3), np.float32)}),
+        lambda step: step.load_state_dict({**step.state_dict(), "w": np.ones((3, 3), np.float32)}),
+    ],
+    ids=["a parameter", "a gradient", "a state"],
+)
+def test_dims_that_a_step_has(give: Any) -> None:
+    """There is no model that could be loaded for others."""
+    said = r"float32\[3, 3\], the network takes float32\[4, 3\]: give it those dims$"
+    with pytest.raises(dnn.InvalidArguments, match=said):
+        give(step_of(same))

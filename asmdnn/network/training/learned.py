@@ -12,7 +12,7 @@ from asmdnn.files import replace_file
 from asmdnn.network.arrays import Array
 from asmdnn.network.gradients.composed import is_training
 from asmdnn.network.graph import Body, Model, Node, TensorType
-from asmdnn.network.inputs import as_input
+from asmdnn.network.inputs import OTHER_DIMS, as_input
 from asmdnn.network.onnx.writer import model_bytes
 from asmdnn.network.operators.own import OWN
 from asmdnn.network.static import needed
@@ -37,7 +37,7 @@ def with_values(graph: Any, values: Any, wanted: Sequence[str]) -> Any:
     constants = [name for name, state in made._states.items() if name in values and not state.now]
     for name in constants:
         dims = made._inputs[name].shape
-        array = as_input(f"parameter {name}", values[name], dims, F32).copy()
+        array = as_input(f"parameter {name}", values[name], dims, F32, OTHER_DIMS).copy()
         array.setflags(write=False)
         made._constants[name] = array
         for kept in (made._inputs, made._states, made._parameters):

@@ -8,7 +8,7 @@ import numpy as np
 from asmdnn.errors import InvalidArguments, did_you_mean, shown
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
-from asmdnn.network.inputs import as_input
+from asmdnn.network.inputs import OTHER_DIMS, as_input
 from asmdnn.network.states import StateArrays
 
 F32 = np.dtype(np.float32)
@@ -33,7 +33,7 @@ class Parameters(MutableMapping[str, Array]):
     def __setitem__(self, name: str, value: Any) -> None:
         with self._states as states:
             array = states[self._prefix + self._known(name)]
-            array[...] = as_input(f"parameter {shown(name)}", value, array.shape, F32)
+            array[...] = as_input(f"parameter {shown(name)}", value, array.shape, F32, OTHER_DIMS)
 
     def __delitem__(self, name: str) -> None:
         raise InvalidArguments(f"parameter {shown(name)} is part of the step: make a graph without it")

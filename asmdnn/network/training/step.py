@@ -12,7 +12,7 @@ from asmdnn.forking import importing
 from asmdnn.memory.allocation import within_memory
 from asmdnn.network.arrays import Array
 from asmdnn.network.calls.in_place import PlacedNetworks
-from asmdnn.network.inputs import as_input, check_feeds, check_named
+from asmdnn.network.inputs import OTHER_DIMS, as_input, check_feeds, check_named
 from asmdnn.network.training.counts import CALLS, START, Counts, counts_from, names_of_counts
 from asmdnn.network.training.networks import StepNetworks
 from asmdnn.network.training.own_inputs import OwnInputs
@@ -141,7 +141,9 @@ class TrainingStep:
         given = {x: gradients[x] for x in gradients if x != "loss"} if isinstance(gradients, Mapping) else gradients
         check_feeds(given, trained.keys(), "apply takes gradients by")
         dims = self._recipe.graph.parameters
-        found = {f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32) for x in trained}
+        found = {
+            f"{GRADIENT}{x}": as_input(f"gradient by {x}", gradients[x], dims[x], F32, OTHER_DIMS) for x in trained
+        }
         with self._states, Uninterrupted():
             self._own.move(self.steps + 1)
             self._look_at(self._placed.run(self._nets.halves, found))
@@ -201,7 +203,9 @@ class TrainingStep:
             if strict and differ:
                 raise InvalidArguments(f"state and step differ in {shown(differ)}: strict=False takes what both have")
             given = {name: of_bits(state[name], x.dtype) for name, x in states.items() if name in state}
-            found = {name: as_input(name, x, states[name].shape, states[name].dtype) for name, x in given.items()}
+            found = {
+                name: as_input(name, x, states[name].shape, states[name].dtype, OTHER_DIMS) for name, x in given.items()
+            }
             counts = counts_from(state, self._counts, parts, [name for name in states if name.startswith(SUM)])
             found = {name: array.copy() for name, array in found.items()}  # one may be a view of another state
             for name, array in found.items():
