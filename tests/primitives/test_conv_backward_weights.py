@@ -64,7 +64,7 @@ groups+tiles    g9mb2ic9ih3oc18kh1                        any  any  any
 groups+one_by_one+dots g9mb1ic9ih7oc45kh1                    any  any  any
 groups+one_by_one+dots+outer g10mb3ic40iw49oc40kw1           abc  abc  goiw
 groups+one_by_one+dots deconv:g9mb1ic27iw50oc9kw1            abc  abc  any
-reorder+direct  mb1ic20ih6oc18kh3ph1                         nchw nchw oihw
+reorder+direct  mb1ic20ih6oc16kh3ph1                         nchw nchw oihw
 reorder+grouped g4mb1ic8ih4oc8kh3ph1                         nchw nchw goihw
 repeated        g4mb1ic8ih4oc16kh3ph1                        nchw nchw goihw
 repeated        g16mb2ic16ih5iw7oc48kh3kw3ph1pw1             nhwc nhwc any

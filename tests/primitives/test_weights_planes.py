@@ -26,9 +26,9 @@ planes          mb1ic4iw300oc3kw5pw2                       any  any  any
 planes          mb1ic3id5ih6iw33oc4kd2kh3kw3pd1ph1pw1      any  any  any
 planes          g3mb2ic6ih16iw32oc9kh3kw3ph1pw1            any  any  any
 reorder+planes  g2mb2ic10ih16iw32oc6kh3kw3ph1pw1           nhwc nhwc goihw
-reorder+planes  mb2ic16ih16iw32oc3kh3kw3ph1pw1             any  any  Ohwi16o
+reorder+planes  mb2ic6ih16iw32oc3kh3kw3ph1pw1              any  any  Ohwi16o
 reorder+planes  mb2ic6ih33iw65oc3kh1kw1sh2sw2              any  any  any
-planes          deconv:mb2ic3ih16iw33oc20kh3kw3ph1pw1        any  any  any
+planes          deconv:mb2ic3ih16iw33oc6kh3kw3ph1pw1         any  any  any
 """.strip()
 CASES = [line.split() for line in LINES.splitlines()]
 ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
@@ -118,9 +118,10 @@ def test_registers_hold_what_a_tile_needs(isa: IsaName, kernel: int) -> None:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("mb2ic16ih28oc14kh3ph1", "direct"),  # vectors of channels are nearly full
-        ("mb2ic16ih7oc8kh3ph1", "direct"),  # and those of pixels are not
-        ("mb2ic16ih28oc5kh3ph1", "planes"),
+        ("mb2ic6ih28oc14kh3ph1", "direct"),  # vectors of channels are nearly full
+        ("mb2ic6ih7oc8kh3ph1", "direct"),  # and those of pixels are not
+        ("mb2ic6ih28oc5kh3ph1", "planes"),
+        ("mb2ic16ih28oc5kh3ph1", "exchanged"),  # and those of input channels are full
         ("g4mb2ic16ih28oc16kh3ph1", "grouped"),
     ],
 )

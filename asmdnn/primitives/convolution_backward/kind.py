@@ -6,6 +6,7 @@ from asmdnn.primitives.convolution_backward import (
     grouped_weights,
     updated,
     weights,
+    weights_exchanged,
     weights_pairs,
     weights_planar,
     weights_planes,
@@ -37,6 +38,7 @@ OF_F32 = (
     weights_planar.plans,
     grouped_weights.plans,
     weights_repeated.plans,
+    weights_exchanged.plans,
     weights_planes.plans,
     weights.plans,
 )
@@ -48,6 +50,7 @@ WEIGHTS = (
     weights_repeated.plans,
     weights_products.plans,
     IN_F32,
+    weights_exchanged.plans,
     weights_planes.plans,
     weights.plans,
 )

@@ -19,6 +19,7 @@ from asmdnn.planning.phase import View
 from asmdnn.planning.plan import Plan
 from asmdnn.planning.refusal import Refusal, Refused
 from asmdnn.primitives.attributes.attr import Attr, refuse_attr
+from asmdnn.primitives.convolution.axis import Axis
 from asmdnn.primitives.convolution.description import ConvolutionDesc
 from asmdnn.primitives.convolution.direct import make_geometry, panels_desc
 from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
@@ -230,12 +231,13 @@ def diagonals(p: AdjointConvolution, wide: Plan, together: int, engine: Engine) 
     return assembly.plan(f"wide:{engine.isa}", {**wide.tensors, "weights": own}, ("weights",))
 
 
-def tiles(p: ConvolutionDesc, engine: Engine) -> Plan:
-    """The plan for tensors that tiles read, into panels."""
+def tiles(p: ConvolutionDesc, engine: Engine, axes: tuple[Axis, ...] = ()) -> Plan:
+    """The plan for tensors that tiles read, into panels.  axes: if they are others than those of p."""
     lanes = lanes_of(engine.isa)
     src, dst = image_layout(p.src), image_layout(p.dst)
     assert src is not None and dst is not None
-    g = make_geometry(p, src, dst).flattened()
+    g = make_geometry(p, src, dst)
+    g = replace(g, axes=axes or g.axes).flattened()
     vectors = vectors_of(p, lanes, blocks_of(F32, engine.isa))
     weights = panels_desc(p, vectors * lanes)
     panels = GradientPanels(vectors, weights_rows(g.ic, 1), lanes)

@@ -207,7 +207,8 @@ def of_unit(
     """A unit's rows of so many vectors; and zeros in what a panel has after them."""
     spec, place = tile(job, tables, unit, chunk, vectors)
     pixels = job.images * len(chunk.rows) * (chunk.end - chunk.begin)
-    cost = CALL_CYCLES + vectors * (len(unit.rows) + pixels * len(unit.rows) // 2)
+    multiplied = sum(row.channel is not None for row in unit.rows)
+    cost = CALL_CYCLES + vectors * (len(unit.rows) + pixels * multiplied // 2)
     yield tables.kernel(replace(spec, accumulate=accumulate)), place, min(cost, MOST_CYCLES)
     missing, lanes = job.panels.vectors - vectors, job.panels.lanes
     if missing:
