@@ -1,11 +1,13 @@
 """Rows of src for gradients of weights whose lanes are pixels: where each position of the kernel finds them."""
 
+from collections.abc import Sequence
 from itertools import product
 from math import prod
 
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
+from asmdnn.planning.plan import Plan
 from asmdnn.primitives.concat import pad
 from asmdnn.primitives.concat.pad import Pad
 from asmdnn.primitives.convolution.description import ConvolutionDesc
@@ -83,16 +85,21 @@ class RowsOfPlaces:
             steps=tuple(stride * step for stride, step in zip(self.p.strides[:-1], axes, strict=False)),
         )
 
-    def add_copies(self, assembly: Assembly, first: int, images: int, engine: Engine) -> None:
-        """Of images from `first` on into scratch, a copy for each place."""
-        src, desc, element = self.p.src, self.desc(images), self.p.src.dtype.size_bytes
-        some = src.submemory((images, *src.dims[1:]), (first, *[0] * (src.ndims - 1)))
+    def copies(self, images: int, engine: Engine) -> tuple[Plan, ...]:
+        """The plans of the first images, one for each place."""
+        src, desc = self.p.src, self.desc(images)
+        some = src.submemory((images, *src.dims[1:]), (0,) * src.ndims)
         others = tuple(RasterAxis(size, (size,), ()) for size in src.dims[2:-1])
-        buffer = assembly.room(ROWS, images * desc.strides[0] * element)
-        for number, place in enumerate(self.places):
-            part = cell_of(some, (*[0] * len(others), place), (*others, self.last))
-            views = {"src": View("src"), "dst": View(buffer, number * prod(self.sizes) * element)}
-            assembly.add_plan(plan_of((pad.plans,), Pad(part, desc, (0, 0, *self.before)), engine), views)
+        parts = (cell_of(some, (*[0] * len(others), place), (*others, self.last)) for place in self.places)
+        return tuple(plan_of((pad.plans,), Pad(part, desc, (0, 0, *self.before)), engine) for part in parts)
+
+    def add_copies(self, assembly: Assembly, copies: Sequence[Plan], first: int, images: int) -> None:
+        """Of images from `first` on into scratch."""
+        element = self.p.src.dtype.size_bytes
+        buffer = assembly.room(ROWS, images * self.desc(images).strides[0] * element)
+        for number, plan in enumerate(copies):
+            src = View("src", first * self.p.src.strides[0] * element)
+            assembly.add_plan(plan, {"src": src, "dst": View(buffer, number * prod(self.sizes) * element)})
 
 
 def rows_of_places(p: ConvolutionDesc) -> RowsOfPlaces:

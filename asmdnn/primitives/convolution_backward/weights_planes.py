@@ -115,9 +115,10 @@ def sums(p: AdjointConvolution, engine: Engine) -> Plan:
     made = assembly.room(PARTIAL, parts * job.weights_bytes) if parts > 1 else total
     first = records(job, parts, accumulate=False)
     more = records(job, parts, accumulate=True) if images > job.images else first
+    copies = copy.copies(job.images, engine) if copy else ()
     for n in range(0, images, job.images):
         if copy:
-            copy.add_copies(assembly, n, job.images, engine)
+            copy.add_copies(assembly, copies, n, job.images)
         src = View(ROWS) if copy else View("src", n * source.image_bytes)
         arguments = (src, View("dst", n * job.dst_strides[0]), View(made), View(TAPS))
         kernels, made_records, cycles, groups, _ = more if n else first
