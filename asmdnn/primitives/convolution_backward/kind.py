@@ -26,6 +26,7 @@ from asmdnn.primitives.core.any_batch import of_f32
 from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.ways import EndsWhere, listed
 from asmdnn.primitives.reorder.as_f32 import as_f32
+from asmdnn.primitives.reorder.fpmath_gradients import rounded_gradient
 
 
 def words(desc: BackwardData | BackwardWeights) -> Words:
@@ -54,7 +55,14 @@ WEIGHTS = (
     weights_planes.plans,
     weights.plans,
 )
-OF_CONVOLUTIONS = (updated.plans, winograd.plans, EndsWhere(lambda desc, attr: winograd.is_demanded(desc)), *WEIGHTS)
+ROUNDED = rounded_gradient("src", "diff_dst")
+OF_CONVOLUTIONS = (
+    updated.plans,
+    ROUNDED,
+    winograd.plans,
+    EndsWhere(lambda desc, attr: winograd.is_demanded(desc)),
+    *WEIGHTS,
+)
 LETTERS = ConvolutionBackwardData.letters
 KINDS = (
     Kind(
@@ -74,5 +82,5 @@ KINDS = (
         any_batch_refusal=of_f32("diff_dst", "weights"),
     ),
     Kind(ConvolutionBackwardWeights, listed(OF_CONVOLUTIONS), words, letters=LETTERS),
-    Kind(DeconvolutionBackwardWeights, WEIGHTS, words, letters=LETTERS),
+    Kind(DeconvolutionBackwardWeights, listed((ROUNDED, *WEIGHTS)), words, letters=LETTERS),
 )

@@ -13,6 +13,7 @@ from asmdnn.primitives.inner_product.inner_product import (
 )
 from asmdnn.primitives.products.plan import candidates_of, thrice
 from asmdnn.primitives.reorder.fpmath import float8, rounded
+from asmdnn.primitives.reorder.fpmath_gradients import rounded_gradient
 
 
 def forward_words(desc: InnerProductForward) -> Words:
@@ -49,12 +50,18 @@ KINDS = (
     ),
     *(
         Kind(
-            description, (planner,), words, candidates=candidates_of(planner), letters=description.letters,
-            any_batch_refusal=any_batch_refusal,
+            description, listed((rounded_gradient(*factors), planner)), words, candidates=candidates_of(planner),
+            letters=description.letters, any_batch_refusal=any_batch_refusal,
         )
-        for description, planner, words, any_batch_refusal in (
-            (InnerProductBackwardData, tiles.plan_backward_data, backward_data_words, of_f32("diff_dst", "weights")),
-            (InnerProductBackwardWeights, tiles.plan_backward_weights, backward_weights_words, refused),
+        for description, planner, words, any_batch_refusal, factors in (
+            (
+                InnerProductBackwardData, tiles.plan_backward_data, backward_data_words,
+                of_f32("diff_dst", "weights"), ("diff_dst", "weights"),
+            ),
+            (
+                InnerProductBackwardWeights, tiles.plan_backward_weights, backward_weights_words,
+                refused, ("src", "diff_dst"),
+            ),
         )
     ),
 )  # fmt: skip
