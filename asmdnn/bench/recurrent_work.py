@@ -53,6 +53,7 @@ TYPES = {
     "f32u8f32u8": OF_BYTES | {"src_iter": dnn.f32, "dst_iter": dnn.f32},
     "f32u8f32f32": OF_BYTES | {"src_iter": dnn.f32, "dst_iter": dnn.f32, "dst_layer": dnn.f32},
 }
+PER_CHANNEL, COMMON = "per_oc", "common"  # benchdnn's words
 DATA_QPARAMS = (127.0, 128.0)  # scale and shift of bytes: h is in [-1, 1]
 MOST_WEIGHT = 127
 OF_BYTES_ALGS = (LSTM, "VANILLA_GRU")
@@ -73,6 +74,7 @@ class RnnSettings(Settings):
     trivial_strides: bool = True
     tag: tuple[str, str] = ("tnc", "tnc")
     use_packed: bool = True
+    scaling: str = PER_CHANNEL
     l: int = 0  # noqa: E741 - benchdnn's name
     t: int = 0
     mb: int = 0
@@ -83,19 +85,19 @@ RnnCase = Case[RnnSettings, RnnProblem]
 
 @dataclass(frozen=True, slots=True)
 class BytesOfLayer:
-    """weights: scales of every gate and channel."""
+    """weights: scales of every gate and channel, or one for all."""
 
     weights: tuple[float, ...]
 
     @classmethod
-    def of(cls, values: Mapping[str, Floats]) -> "BytesOfLayer":
+    def of(cls, values: Mapping[str, Floats], scaling: str) -> "BytesOfLayer":
         """Scales with which the largest weights fill a byte."""
         both = [np.abs(values[name]).max(axis=(0, 1, 2)) for name in ("weights_layer", "weights_iter")]
-        scales = MOST_WEIGHT / np.maximum(*both)
-        return cls(tuple(scales.ravel().tolist()))
+        scales = MOST_WEIGHT / np.maximum(*both).ravel()
+        return cls((float(scales.min()),) if scaling == COMMON else tuple(scales.tolist()))
 
     def scales(self, like: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        return np.array(self.weights).reshape(like.shape[3:])
+        return np.broadcast_to(np.array(self.weights), like[0, 0, 0].size).reshape(like.shape[3:])
 
     def stored(self, values: Mapping[str, Floats], state: dnn.DataType) -> dict[str, npt.NDArray[Any]]:
         """Weights and rows as whole numbers, or what these stand for; state: the type of the first one."""
@@ -136,8 +138,8 @@ class RnnWork(TensorWork):
         if self.is_backward:
             self.desc = backward.description(settings.alg, self.descs, words)
             return
-        self.bytes = BytesOfLayer.of(filled(self.read)) if TYPES[settings.cfg]["weights_layer"] == dnn.s8 else None
-        if self.bytes:
+        if TYPES[settings.cfg]["weights_layer"] == dnn.s8:
+            self.bytes = BytesOfLayer.of(filled(self.read), settings.scaling)
             words |= {"rnn_data_qparams": DATA_QPARAMS, "rnn_weights_qparams": self.bytes.weights}
         self.desc = DESCRIPTIONS[settings.alg](**self.descs, **words, prop_kind=PROP_KINDS[settings.dir])
 

@@ -50,7 +50,6 @@ NEUTRAL: Final = {
     "encoding": ":+",
     "grouped": "",
     "flags": "O",  # of --rnn: gradients of weights replace what is there, as they do here
-    "scaling": "",
     "scaling-proj": "",
     "skip-nonlinear": "false",
     "sparse-options": ":+",

@@ -56,6 +56,7 @@ def test_texts_that_are_no_problem(text: str, says: str) -> None:
         "--rnn --dir=FWD_D --alg=LBR_GRU --direction=sum --trivial-strides=false --use-packed=false t3sic8",
         "--rnn --alg=VANILLA_LSTM --with-peephole=true --with-projection=true --activation=TANH t3sic8dhc16dic8",
         "--rnn --prop=FWD_D --l=2 --t=3 --mb=4 --tag=any:any:any --scaling= --skip-nonlinear=false --cfg=f32 sic8",
+        "--rnn --alg=VANILLA_LSTM --cfg=u8u8u8u8 --scaling=common t3sic8",
     ],
 )
 def test_a_case_prints_what_repeats_it(words: str) -> None:
@@ -101,6 +102,15 @@ def test_layers_are_right(capsys: pytest.CaptureFixture[str], words: str) -> Non
     assert status == 0
     assert all(record["impl"].endswith(f"floats:{f32_level(record['isa'])}") for record in records)
     assert all(0 < record["error_ratio"] < 0.5 for record in records)
+
+
+@pytest.mark.parametrize(("scaling", "count"), [("", 4 * 16), ("per_oc", 4 * 16), ("common", 1)])
+def test_scales_of_weights(capsys: pytest.CaptureFixture[str], scaling: str, count: int) -> None:
+    words = f"--alg=VANILLA_LSTM --cfg=u8u8u8u8,f32u8f32f32 --scaling={scaling} t3mb2sic16"
+    assert len(work(words).desc.rnn_weights_qparams) == count
+    status, records = run(capsys, "--rnn", *words.split())
+    assert [record["status"] for record in records] == ["passed", "passed"], records
+    assert status == 0
 
 
 def work(words: str) -> RnnWork:

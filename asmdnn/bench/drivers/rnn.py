@@ -4,7 +4,7 @@ import re
 
 from asmdnn.bench.driver import Driver
 from asmdnn.bench.recurrent.problem import RnnProblem, rnn_problem
-from asmdnn.bench.recurrent_work import DIRECTIONS, NTC, TYPES, RnnCase, RnnSettings, work
+from asmdnn.bench.recurrent_work import COMMON, DIRECTIONS, NTC, PER_CHANNEL, TYPES, RnnCase, RnnSettings, work
 from asmdnn.bench.vocabulary import ALL_DATA_TYPES
 from asmdnn.bench.words import boolean, direction, number, one_of, option
 from asmdnn.definitions.recurrent.cells import CELLS
@@ -78,6 +78,7 @@ DRIVER = Driver(
         "with-projection": option(boolean, "true: an LSTM with projection; false (default)", field="projection"),
         "trivial-strides": option(boolean, "false: gaps after the rows of layers and states; true (default)"),
         "use-packed": option(boolean, "false: weights are plain, and packed in every call; true (default)"),
+        "scaling": option(one_of(PER_CHANNEL, COMMON), "of weights of bytes: per_oc (default), common: one for all"),
         "l": option(number(0), "layers, instead of each problem's own (0, the default)"),
         "t": option(number(0), "time steps, likewise"),
         "mb": option(number(0), "sequences, likewise"),

@@ -111,7 +111,8 @@ def _attributes(peer: OnednnPrimitive, qparams: Qparams) -> Any:
     handle = peer.own(lib.dnnl_primitive_attr_create, lib.dnnl_primitive_attr_destroy)
     check(lib.dnnl_primitive_attr_set_rnn_data_qparams(handle, *data), "rnn_data_qparams")
     set_scales = lib.dnnl_primitive_attr_set_rnn_weights_qparams
-    check(set_scales(handle, len(scales), GATES_AND_CHANNELS, list(scales)), "rnn_weights_qparams")
+    mask = GATES_AND_CHANNELS if len(scales) > 1 else 0
+    check(set_scales(handle, len(scales), mask, list(scales)), "rnn_weights_qparams")
     return handle
 
 
