@@ -176,6 +176,9 @@ def test_packed_operands_that_do_not_fit(isa: str) -> None:
 
     compute(A, packed)
     assert np.array_equal(OUT, A @ B)
+    for dims in ((), (5,), (2, 3, 4)):
+        with pytest.raises(dnn.InvalidArguments, match=f"x must be a float32 matrix, not float32 of {len(dims)} dims"):
+            dnn.gemm_pack("A", "N", 1.0, np.zeros(dims, np.float32))
     with pytest.raises(dnn.InvalidArguments, match="b has 6 rows, a has 7 columns"):
         compute(integers(4, 7), packed)
     with pytest.raises(dnn.InvalidArguments, match="packed as 'B', here it is used as 'A'"):

@@ -45,7 +45,7 @@ def gemm_pack(identifier: str, trans: str, alpha: float, x: Any, out: Any = None
     if type(trans) is not str or trans not in ("N", "T"):
         raise InvalidArguments(f"transx must be 'N' or 'T', not {shown(trans)}")
     alpha = alpha if type(alpha) is float else scalar("alpha", alpha)
-    source = x if type(x) is np.ndarray and x.dtype is F32 else packable(x, alpha)
+    source = x if type(x) is np.ndarray and x.dtype is F32 and x.ndim == 2 else packable(x, alpha)
     if alpha != 1.0:
         source = allocated(np.multiply, source, np.float32(alpha), dtype=np.float32)
     kind = checked_identifier(identifier), trans, kind_of(source).name

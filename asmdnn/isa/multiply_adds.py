@@ -13,8 +13,8 @@ FMA: Final = "FMA"  # of f32; all arithmetic that is none of those below is comp
 # By lanes of 4 bytes, with the addition of a lane's sum, which may be an instruction of its own.  VPMADDUBSW's words go
 # on to a VPMADDWD, which counts their additions.
 OPS_OF_LANE: Final = {
-    "VDPBF16PS": 4, "VPDPBUSD": 8, "VPDPBUSD_VEX": 8, "VPDPBUSDS": 8, "VPDPWSSD": 4, "VPDPWSSDS": 4, "VPMADDWD": 4,
-    "VPMADDUBSW": 4, "VPMULLD": 2, "VFMADD231PH": 4,
+    "VDPBF16PS": 4, "VPDPBUSD": 8, "VPDPBUSD_VEX": 8, "VPDPBUSDS": 8, "VPDPWSSD": 4, "VPDPWSSD_VEX": 4, "VPDPWSSDS": 4,
+    "VPMADDWD": 4, "VPMADDUBSW": 4, "VPMULLD": 2, "VFMADD231PH": 4,
 }  # fmt: skip
 ADDED_AFTER: Final = ("VPMADDWD", "VPMULLD")  # to sums of 32 bits, by VPADDD
 NOT_ADDED: Final = ("VPMADDUBSW",)

@@ -155,6 +155,8 @@ class OpenNetwork(Network):
         these shapes generates one later.  progress: told the number of shapes that are done, and of all.
         Raises as `at`, and InvalidArguments for ranges without an end or with more than 10,000 shapes.
         """
+        if progress is not None and not callable(progress):
+            raise InvalidArguments(f"progress must be a function of two numbers, or None, not {shown(progress)}")
         every, is_range = shapes_of(self._dims, shapes)
         for done, each in enumerate(every):
             if progress:

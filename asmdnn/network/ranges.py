@@ -35,6 +35,8 @@ def shapes_of(dims: OpenDims, asked: Any) -> tuple[list[Mapping[str, Any]], bool
 def says_ranges(dims: OpenDims, shapes: Any) -> bool:
     """Whether not all dims are numbers, or inputs are left out that were loaded with ranges.  What is none is looked at
     where shapes are."""
+    if not isinstance(shapes, Mapping):
+        return False
     try:
         if any(name not in shapes and name in dims.given for name in dims.open_inputs):
             return True

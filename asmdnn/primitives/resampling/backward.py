@@ -24,7 +24,7 @@ from asmdnn.primitives.pooling.formats import format_like
 from asmdnn.primitives.resampling import resampling
 from asmdnn.primitives.resampling.adjoint import AdjointResampling, adjoint
 from asmdnn.primitives.resampling.backward_description import ResamplingBackward
-from asmdnn.primitives.resampling.taps import ResampleTaps
+from asmdnn.primitives.resampling.taps import RESERVED, ResampleTaps, registers_of
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.sum import sum as sums
 from asmdnn.primitives.sum.sum import SumForward
@@ -33,7 +33,6 @@ from asmdnn.types import FLOAT_NAMES, FLOATS, f16, f32
 
 MOST_TAPS: Final = 64  # of an element, which are code
 MOST_AT_ONCE: Final = 8  # taps along an axis
-RESERVED: Final = 4  # registers: a result, what is loaded, masks; f16 is converted in one more
 NAMES: Final = {"src": "diff_dst", "dst": "diff_src"}  # of the adjoint's tensors here
 
 
@@ -74,7 +73,7 @@ def taps_of(desc: ResamplingBackward, attr: Attr) -> tuple[ResampleTaps, ...]:
 def at_once(taps: Sequence[ResampleTaps], isa: str, reserved: int) -> bool:
     """Whether registers hold a weight for each of the outer taps, and sums for each of the inner ones."""
     *outer, inner = [each.each for each in taps] or [1]
-    return prod(outer) * inner <= MOST_TAPS and prod(outer) + inner + reserved <= vector_class(isa).count
+    return prod(outer) * inner <= MOST_TAPS and registers_of(taps) + reserved <= vector_class(isa).count
 
 
 def whole(desc: ResamplingBackward, taps: tuple[ResampleTaps, ...]) -> AdjointResampling:

@@ -7,7 +7,7 @@ import numpy as np
 
 from asmdnn.generators.functions.postops import PostOp
 from asmdnn.isa.elements import element_of, narrowing_level, storing_element
-from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
+from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of, vector_class
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly, constant_words
 from asmdnn.planning.calls import phases_of
@@ -24,10 +24,10 @@ from asmdnn.primitives.elementwise.around_kernels import AroundKernels, Surround
 from asmdnn.primitives.pooling.formats import channels_are_dense, format_like, rows_are_dense
 from asmdnn.primitives.pooling.schedule import planes_of
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder
-from asmdnn.primitives.resampling.channels import DenseChannels
+from asmdnn.primitives.resampling.channels import F32, DenseChannels
 from asmdnn.primitives.resampling.description import ResamplingForward
 from asmdnn.primitives.resampling.rows import DenseRows
-from asmdnn.primitives.resampling.taps import ResampleTaps
+from asmdnn.primitives.resampling.taps import RESERVED, ResampleTaps, registers_of
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.primitives.shapes.words import in_words
@@ -221,9 +221,10 @@ def resampled(way: str, request: ResampleRequest, src: MemoryDesc, dst: MemoryDe
     axes = [desc.taps(axis) for axis in range(src.ndims - 2)]
     planes = planes_of(src, dst, False)
     kinds = src.dtype.name, dst.dtype.name
-    fills_half = planes.src.block == lanes_of(NARROWEST)
+    fits = kinds == F32 and registers_of(axes) + RESERVED <= vector_class(NARROWEST).count
+    is_half = planes.src.block == lanes_of(NARROWEST)  # of a zmm register
     maker = DenseChannels(
-        isa=NARROWEST if fills_half else narrowing_level(dst.dtype.name, engine.isa),
+        isa=NARROWEST if is_half and fits else narrowing_level(dst.dtype.name, engine.isa),
         planes=planes,
         axes=axes,
         streams=streams(dst, engine),

@@ -1,6 +1,7 @@
 """Which elements of src each result is made of along one axis, and with what weights."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from asmdnn.records import dataclass
 CUBIC: Final = -0.75  # Keys' coefficient, as torch and ONNX have it by default
 MOST_PERIOD: Final = 16
 MOST_TOGETHER: Final = 8
+RESERVED: Final = 4  # registers: a result, what is loaded, masks; f16 is converted in one more
 Numbers = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.intp]
 
@@ -132,6 +134,12 @@ def cubic(places: Numbers, size: int) -> ResampleTaps:
 
     indices = np.stack([clamped(first + i, size) for i in range(-1, 3)], axis=1)
     return ResampleTaps(indices, np.stack([far(t + 1), near(t), near(1 - t), far(2 - t)], axis=1))
+
+
+def registers_of(taps: Sequence[ResampleTaps]) -> int:
+    """A weight for each of the outer taps, and sums for each of the inner ones."""
+    *outer, inner = [each.each for each in taps] or [1]
+    return prod(outer) + inner
 
 
 def pattern(tap: ResampleTap) -> tuple[int, ...]:
