@@ -22,7 +22,7 @@ from asmdnn.network.network import FORMATS, Network, Origin
 from asmdnn.network.packs.kept_shapes import KeptShapes
 from asmdnn.network.packs.kept_stages import MakeStages
 from asmdnn.network.prepared import PreparedShapes
-from asmdnn.network.ranges import Progress, shapes_of
+from asmdnn.network.ranges import Progress, shapes_of, told_by
 from asmdnn.network.states import StateArrays
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.runtime.networks import forget, networks
@@ -155,12 +155,10 @@ class OpenNetwork(Network):
         these shapes generates one later.  progress: told the number of shapes that are done, and of all.
         Raises as `at`, and InvalidArguments for ranges without an end or with more than 10,000 shapes.
         """
-        if progress is not None and not callable(progress):
-            raise InvalidArguments(f"progress must be a function of two numbers, or None, not {shown(progress)}")
+        told = told_by(progress)
         every, is_range = shapes_of(self._dims, shapes)
         for done, each in enumerate(every):
-            if progress:
-                progress(done, len(every))
+            told(done, len(every))
             held = self._at(each)
             held.network.prepare_to_run()
             self._prepared.add(held.key, held.network)

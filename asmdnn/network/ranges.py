@@ -45,6 +45,21 @@ def says_ranges(dims: OpenDims, shapes: Any) -> bool:
         return False
 
 
+def told_by(progress: Any) -> Progress:
+    """It, or nothing; what it raises is said to be its own.  Raises InvalidArguments for what cannot be called."""
+    if progress is not None and not callable(progress):
+        raise InvalidArguments(f"progress must be a function of two numbers, or None, not {shown(progress)}")
+
+    def told(done: int, count: int) -> None:
+        try:
+            if progress is not None:
+                progress(done, count)
+        except Exception as error:
+            raise InvalidArguments(f"progress({done}, {count}) raised {shown(error)}") from error
+
+    return told
+
+
 def too_many(count: int, of: str) -> InvalidArguments:
     way_out = "give dims a multiple, or prepare smaller ranges"
     return InvalidArguments(f"prepare takes {MOST_SHAPES} shapes, and there are {count} of {of}: {way_out}")

@@ -72,6 +72,21 @@ def test_no_shape_of_a_range_generates_a_kernel(threads: int, monkeypatch: pytes
         np.testing.assert_array_equal(y, own(feeds[dims]))
 
 
+@pytest.mark.parametrize(
+    ("progress", "said"),
+    [
+        (1, "progress must be a function of two numbers, or None, not 1"),
+        (lambda done: None, r"progress\(0, \d+\) raised .*TypeError"),
+    ],
+)
+def test_what_is_no_progress(progress: Any, said: str) -> None:
+    g, outputs = recogniser()
+    net = open_network(g, outputs, 1, shapes=RANGE)
+    with pytest.raises(dnn.InvalidArguments, match=said):
+        net.prepare(progress=progress)
+    net.prepare([dict.fromkeys(net.inputs, ALL[0])])  # the network is usable
+
+
 def test_without_preparing_kernels_are_generated(monkeypatch: pytest.MonkeyPatch) -> None:
     """So the test above may fail."""
     fresh_kernels(monkeypatch)
