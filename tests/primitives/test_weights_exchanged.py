@@ -7,9 +7,9 @@ import asmdnn as dnn
 from asmdnn.types import IsaName
 from tests.primitives import conv_gradients as reference
 from tests.primitives.conv_case import MACHINE
-from tests.primitives.conv_gradients import described, is_deconvolution, problem_of
+from tests.primitives.conv_gradients import described, problem_of
 from tests.primitives.gradient_case import check, proved, run
-from tests.primitives.test_conv_backward_weights import gradient, integers
+from tests.primitives.test_conv_backward_weights import check_adjoint, gradient
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
@@ -39,14 +39,7 @@ def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: st
 
 @ALL
 def test_adjoint(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
-    """<forward(w), y> = <w, backward(y)>, exactly, and without a reference."""
-    p = problem_of(text)
-    desc, arrays, _ = gradient(text, src, dst, weights, bias=False)
-    form = dnn.DeconvolutionForward if is_deconvolution(p) else dnn.ConvolutionForward
-    w = integers(3, p.weights_dims)
-    forward = run(proved(described(form, p, {"src": src, "dst": dst}), isa), {"src": arrays["src"], "weights": w})
-    back = run(proved(desc, isa), arrays)
-    assert np.vdot(forward["dst"].astype(float), arrays["diff_dst"]) == np.vdot(w, back["diff_weights"].astype(float))
+    check_adjoint(isa, text, src, dst, weights)
 
 
 def test_real_numbers(isa: str) -> None:

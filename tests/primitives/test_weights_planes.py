@@ -12,8 +12,9 @@ from asmdnn.primitives.convolution_backward.planes_calls import cut_of, vector_c
 from asmdnn.types import IsaName
 from tests.primitives import conv_gradients as reference
 from tests.primitives.conv_case import MACHINE
-from tests.primitives.conv_gradients import described, integers, is_deconvolution, problem_of
-from tests.primitives.gradient_case import check, proved, run
+from tests.primitives.conv_gradients import described, problem_of
+from tests.primitives.gradient_case import check
+from tests.primitives.test_conv_backward_weights import check_adjoint, gradient
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
@@ -34,19 +35,6 @@ CASES = [line.split() for line in LINES.splitlines()]
 ALL = pytest.mark.parametrize(("name", "text", "src", "dst", "weights"), CASES)
 
 
-def gradient(text: str, src: str = "any", dst: str = "any", weights: str = "any", bias: bool = True) -> Any:
-    """(description, inputs, results)."""
-    p = problem_of(text)
-    form = dnn.DeconvolutionBackwardWeights if is_deconvolution(p) else dnn.ConvolutionBackwardWeights
-    x, dy = integers(1, p.src_dims), integers(2, p.dst_dims)
-    wanted = {"diff_weights": reference.of_weights(p, x, dy)}
-    tags = {"src": src, "dst": dst, "weights": weights}
-    if bias:
-        wanted["diff_bias"] = dy.astype(float).sum(axis=(0, *range(2, dy.ndim)))
-        tags["bias"] = "a"
-    return described(form, p, tags), {"src": x, "diff_dst": dy}, wanted
-
-
 @ALL
 def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
     pd = check(*gradient(text, src, dst, weights), isa)
@@ -56,14 +44,7 @@ def test_results(isa: str, name: str, text: str, src: str, dst: str, weights: st
 
 @ALL
 def test_adjoint(isa: str, name: str, text: str, src: str, dst: str, weights: str) -> None:
-    """<forward(w), y> = <w, backward(y)>, exactly, and without a reference."""
-    p = problem_of(text)
-    desc, arrays, _ = gradient(text, src, dst, weights, bias=False)
-    form = dnn.DeconvolutionForward if is_deconvolution(p) else dnn.ConvolutionForward
-    w = integers(3, p.weights_dims)
-    forward = run(proved(described(form, p, {"src": src, "dst": dst}), isa), {"src": arrays["src"], "weights": w})
-    back = run(proved(desc, isa), arrays)
-    assert np.vdot(forward["dst"].astype(float), arrays["diff_dst"]) == np.vdot(w, back["diff_weights"].astype(float))
+    check_adjoint(isa, text, src, dst, weights)
 
 
 def specs_of(plan: Any) -> list[PlaneWeightsSpec]:
@@ -84,9 +65,7 @@ def test_images_of_several_phases(isa: str, padding: int, phases: int) -> None:
     """They go on with the sums of the images before; copies are of some images, and in the same place."""
     desc, arrays, wanted = gradient(f"mb{phases}ic2ih{240 - 2 * padding}oc1kh3ph{padding}", bias=False)
     pd = check(desc, arrays, wanted, isa)
-    goes_on = [{spec.accumulate for spec in phase.kernels if isinstance(spec, PlaneWeightsSpec)}
-               for phase in pd.plan.phases]  # fmt: skip
-    assert True in goes_on[-3]
+    assert {spec.accumulate for spec in specs_of(pd.plan)} == {False, True}  # the first images begin, others go on
 
 
 @pytest.mark.parametrize("isa", ["avx2", "avx512_core"])

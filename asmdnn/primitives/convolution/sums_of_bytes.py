@@ -38,8 +38,8 @@ def scales_channels(attr: Attr) -> bool:
 def are_long_rows(desc: Any, attr: Attr) -> bool:
     """Whether a depthwise kernel of bytes is longer than rows take it, and f32 holds its sums.
 
-    Tiles have one channel then: 64 channels, 1x11 at 56x56, take a Zen 5 XXX us, and XXX as f32.  Of more positions
-    src is rather interleaved.
+    Tiles have one channel then: 144 channels, 13x13 at 33x33, 2 images, took a Zen 5 5,168 us, and 140 as f32.  Of so
+    many positions src is rather interleaved, where that is taken (interleaved.py).
     """
     rows, columns = (1, *desc.weights.dims)[-2:]
     is_depthwise = 1 < desc.groups == desc.src.dims[CHANNEL] == desc.dst.dims[CHANNEL]
