@@ -93,7 +93,8 @@ ZEN5: Final = Tuning(
     # 48 functions in L2 1.04x in the mean (0.97 to 1.28; clip backward 0.79 in one process), 24 of two tensors 1.03x
     # (0.96 to 1.12); past the caches square 1.17x, relu 1.08x, products of two tensors 1.05x, sizes that 4 divides.
     # Planes of 97x78 and 112x112 with a weight a channel, 32 to 120 MB: f32 1.25x, bf16 1.6 to 2.1x, as every piece by
-    # another kernel waits for its first lines; in order of dst, but in pieces, f32 1.1x, bf16 1.0 to 1.2x.
+    # another kernel waits for its first lines; in order of dst, but in pieces, f32 1.1x, bf16 1.0 to 1.2x.  By ymm f32
+    # 1.0 to 1.2x.
     elementwise=ElementwiseTuning(wide_interleaved=8, wide_streamed=4, whole_row=4 * 4096),
     # Rows of 32 to 30522 elements, fresh ones for each call: lists of 8 take 1.08 to 1.84x as long as sorts, of 6 0.78
     # to 1.45x, of 5 0.6 to 1.26x.  The same rows again and again would have branches of both foreseen.
