@@ -100,6 +100,7 @@ _RANKS: Final = "--topk --values=true --k=5 128x1000 --k=2 4096x8 --k=8 4096x64"
 _LISTS: Final = "--topk --values=true --k=8 4096x64 1024x128 128x1000"
 _LARGEST: Final = "--topk --k=1 --axis=1 --stag=axb 1x21x200x200 1x64x100x100 --stag=abx 128x1000 64x2048"
 _HALF_ROWS: Final = "--resampling --tag=abx --alg=linear mb1ic256ih20oh40 mb1ic64ih28oh56 mb1ic64ih19oh38"
+_LONG_SUMS: Final = "--reduction --stag=abx --dtag=abx --alg=sum 8x96x97x113:8x96x1x1 12x64x160x160:12x64x1x1"
 _SHORT_SUMS: Final = "--reduction --alg=sum,mean 1x2048x49:1x2048x1 1x4096x64:1x4096x1"
 _GRADIENTS: Final = (
     "--prelu --dir=BWD_DW --stag=axb 2x256x56x56:1x256x1x1 1x144x56x56:1x144x1x1 --bnorm --dir=BWD_DW --flags=CH "
@@ -191,6 +192,8 @@ TRIALS: Final[Mapping[str, Trial]] = MappingProxyType(
         "reduction.whole_rows_bytes": _trial(_GRADIENTS),
         "reduction.whole_rows_of_sums_bytes": _trial(_GRADIENTS),
         "reduction.narrow_elements": _trial(_SHORT_SUMS),
+        "reduction.row_elements": _trial(_LONG_SUMS),
+        "reduction.prefetched_bytes": _trial(_LONG_SUMS),
         "resampling.wide_row": _trial(_HALF_ROWS),
         "pooling.wide_row": _trial(_SHORT_WINDOWS),
         "pooling.narrow_plane": _trial(_WHOLE_PLANES),

@@ -54,6 +54,16 @@ def functions(isa: str) -> Iterator[ReduceSpec]:
         )  # fmt: skip
 
 
+def prefetched(isa: str) -> Iterator[ReduceSpec]:
+    """In the loop, and without one."""
+    for count, kind in ((2 * AT_ONCE + 1, "f32"), (2 * AT_ONCE + 1, "bf16"), (AT_ONCE, "f32")):
+        elements = count * LANES[isa] + 2
+        yield TypedReduceSpec(
+            isa=isa, along="rows", op="sum", rows=2, elements=elements, src_row_bytes=size_of(kind) * elements,
+            dst_row_bytes=4, prefetches=True, kind=kind,
+        )  # fmt: skip
+
+
 def typed(isa: str) -> Iterator[TypedReduceSpec]:
     """Of every type, in the loop and with a tail; before, with an operand."""
     lanes = LANES[isa]
@@ -80,4 +90,4 @@ def typed(isa: str) -> Iterator[TypedReduceSpec]:
         )  # fmt: skip
 
 
-FAMILIES = of_levels("reduce", along=along, down=down, functions=functions, typed=typed)
+FAMILIES = of_levels("reduce", along=along, down=down, functions=functions, typed=typed, prefetched=prefetched)

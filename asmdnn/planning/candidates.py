@@ -96,6 +96,8 @@ CANDIDATES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
         "reduction.whole_rows_bytes": (1, 12 * MB, 1 << 62),
         "reduction.whole_rows_of_sums_bytes": (1, 12 * MB, 1 << 62),
         "reduction.narrow_elements": (1, 64),
+        "reduction.row_elements": (8192, 16384),
+        "reduction.prefetched_bytes": (1 << 20, 1 << 62),
         "resampling.wide_row": (1, 1 << 62),
         "pooling.wide_row": (1, 9, 1 << 62),
         "pooling.narrow_plane": (1, 100),

@@ -8,6 +8,8 @@ from typing import Final
 from asmdnn.exact import exact
 from asmdnn.records import dataclass
 
+MAX_BYTES: Final = 1 << 62  # no tensor has so many
+
 
 @exact
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,6 +159,7 @@ class ReductionTuning:
     call_cycles: int = 30  # of a kernel
     row_cycles: int = 12  # of a row, besides its vectors
     row_elements: int = 8192  # of a chunk along dense rows: what a sum adds up before the tree begins
+    prefetched_bytes: int = MAX_BYTES  # rows of a src so large are asked for before they are read
     chunk_elements: int = 16384  # of a chunk of rows apart
     lanes: int = 512  # of the rows of such a chunk
     sum_cycles: int = 4  # of a vector of cumulative sums, each of which waits for the one before
@@ -223,5 +226,4 @@ class PoolingTuning:
     row_vector_cycles: int = 3  # and of each vector of results, beside its columns
 
 
-MAX_BYTES: Final = 1 << 62  # no tensor has so many
 PIECES_OF_ROWS: Final = ReductionTuning(whole_rows_bytes=MAX_BYTES, whole_rows_of_sums_bytes=MAX_BYTES)

@@ -61,6 +61,18 @@ def test_trees(isa: str, dims_axes: Any) -> None:
     np.testing.assert_allclose(found, np.log(np.exp(100.0 * x.astype(np.float64)).sum(axes, keepdims=True)), 1e-6)
 
 
+@pytest.mark.parametrize("tag", ["abcd", "acdb"])
+def test_rows_from_memory_are_asked_for_in_the_order_in_which_they_lie(tag: str) -> None:
+    """Whole ones, if no longer than Zen 5 takes at once: another kernel for the rest would read them twice.  Not lanes,
+    whose rows are apart, nor what a cache holds."""
+    engine = dnn.Engine(isa="avx512_core", threads=1, machine="zen5")
+    for dims, piece in (((2, 16, 113, 97), 10961), ((2, 16, 113, 194), 10961), ((2, 16, 9, 9), 81)):
+        plan = proved_desc(described("sum", dims, (2, 3), tag), engine=engine).plan
+        first = [spec for spec in plan.specs if spec.along == "rows"]  # type: ignore[attr-defined]
+        found = [(spec.elements, spec.prefetches) for spec in first]  # type: ignore[attr-defined]
+        assert found == ([(piece, piece > 81)] if tag == "abcd" else [])
+
+
 @pytest.mark.parametrize(
     ("alg", "elements", "levels"),
     [

@@ -38,11 +38,13 @@ from asmdnn.records import dataclass
 NEUTRAL: Final = {"sum": 0.0, "mul": 1.0, "max": float("-inf"), "min": float("inf")}
 INSTRUCTIONS: Final = {"sum": "VADDPS", "mul": "VMULPS", "max": "VMAXPS", "min": "VMINPS"}
 AT_ONCE = 4
+AHEAD_BYTES = 4096  # of what is prefetched: the next page, where a CPU's own prefetchers stop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReduceSpec:
-    """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above."""
+    """Everything that the bytes of such a kernel depend on.  along: "rows" or "lanes", see above.  prefetches: rows
+    are asked for AHEAD_BYTES before."""
 
     isa: str
     along: str
@@ -53,6 +55,7 @@ class ReduceSpec:
     dst_row_bytes: int
     before: tuple[PostOp, ...] = ()
     after: tuple[PostOp, ...] = ()
+    prefetches: bool = False
 
     @property
     def src_kind(self) -> str:
@@ -146,6 +149,8 @@ class ReduceAlong(Rows):
 
     def add(self, vectors: Vectors, totals: Sequence[Register]) -> None:
         v, spec = self.v, self.spec
+        if spec.prefetches:
+            self.prefetch(vectors, AHEAD_BYTES)
         operands = [self.operand(operand, vectors) for operand in operands_of(spec.before)]
         values = self.apply(spec.program, [vectors.sources(lambda: self.src, kind=spec.src_kind), *operands])
         for part, value, total in zip(vectors.parts, values, totals, strict=False):

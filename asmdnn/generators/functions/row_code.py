@@ -122,11 +122,11 @@ class Rows(Computation):
         steps = [r * self.src_row_bytes for r in range(rows)]
         return [x for step in steps for x in vectors.sources(lambda: self.src, further_bytes=step, kind=kind)]
 
-    def prefetch(self, vectors: Vectors) -> None:
+    def prefetch(self, vectors: Vectors, ahead_bytes: int = AHEAD_BYTES) -> None:
         """What vectors of src further on will be, if they are those of a loop."""
         if vectors.index:
-            for line in range(0, vectors.count * self.v.bytes, LINE_BYTES):
-                self.v.asm.PREFETCHT0(mem(self.src, AHEAD_BYTES + line, index=vectors.index))
+            for line in range(0, vectors.count * self.v.lanes * vectors.unit, LINE_BYTES):
+                self.v.asm.PREFETCHT0(mem(self.src, ahead_bytes + line, index=vectors.index))
 
 
 def steps_of(operands: Sequence[Operand | None]) -> dict[int, int]:

@@ -1,7 +1,7 @@
 """The plan of a reduction: one tree, or two for the logarithm of a sum of exponentials; post-ops after it."""
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import prod
 
 from asmdnn.generators.contract import KernelSpec
@@ -29,7 +29,7 @@ from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.shapes.tensors import check_tensors
-from asmdnn.records import dataclass, fields
+from asmdnn.records import dataclass, fields, replace
 from asmdnn.types import DATA_TYPES, f32
 
 NAME = "reduction"
@@ -50,6 +50,7 @@ class Reductions(TreeKernels):
     beside: tuple[str, ...] = ()
     kind: str = "f32"
     narrow_elements: int = 0  # of dense rows so short, of which nothing is computed before, take the lowest level
+    prefetches: bool = False  # rows of src
 
     @property
     def src_bytes(self) -> int:
@@ -58,6 +59,8 @@ class Reductions(TreeKernels):
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
         beside = Operand(2, chunk.dst_row_bytes, 0, chunk.along == "rows")
         spec = self.spec(chunk, self.chain(self.before, beside), self.chain(self.after if is_last else None, beside))
+        if self.prefetches and chunk.along == "rows":
+            spec = replace(spec, prefetches=True)
         return spec if self.kind == "f32" else typed(spec, self.kind)
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
@@ -173,17 +176,19 @@ def of_plain_copy(request: ReductionRequest) -> Plan:
 
 def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: ReductionSource, elements: int) -> None:
     """Its phases."""
-    kind, narrow = desc.src.dtype.name, assembly.tuning.reduction.narrow_elements
+    tuning, src = assembly.tuning.reduction, desc.src
+    common = partial(Reductions, isa, kind=src.dtype.name, prefetches=src.size_bytes >= tuning.prefetched_bytes)
+    narrow = tuning.narrow_elements
     if desc.alg == "logsumexp":
         assembly.scratch[MAXIMA] = f32.size_bytes * elements
-        largest = Reductions(isa, "max", None, None, (MAXIMA,), kind=kind, narrow_elements=narrow)
+        largest = common("max", None, None, (MAXIMA,), narrow_elements=narrow)
         Tree(assembly, largest, elements).grow(source)
-        sums = Reductions(isa, "sum", power_of_difference(), log_and_most(), beside=(MAXIMA,), kind=kind)
+        sums = common("sum", power_of_difference(), log_and_most(), beside=(MAXIMA,))
         Tree(assembly, sums, elements).grow(source)
         return
     op = desc.alg if desc.alg in ("max", "min", "mul") else "sum"
     count = prod(desc.src.dims) // elements
-    own = Reductions(isa, op, before(desc.alg, desc.p), after(desc, count), kind=kind, narrow_elements=narrow)
+    own = common(op, before(desc.alg, desc.p), after(desc, count), narrow_elements=narrow)
     Tree(assembly, own, elements).grow(source)
 
 

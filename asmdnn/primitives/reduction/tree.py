@@ -41,6 +41,7 @@ class Tree:
         part = part_of(row.extent, tuning.row_elements if source.row else max(1, tuning.chunk_elements // most))
         if source.row:
             most = max(1, min(self.assembly.tuning.elementwise.most_rows, tuning.chunk_elements // part))
+            most = most if part == row.extent else 1  # pieces of a row after one another, as they lie in memory
         chunks = [*(loop.extent for loop in outer), -(-row.extent // part)]
         written, is_last = self.next_results(prod(chunks))
         calls: Calls[KernelSpec] = []
