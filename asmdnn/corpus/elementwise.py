@@ -132,6 +132,24 @@ def short_rows(isa: str) -> Iterator[ElementwiseSpec]:
     )  # fmt: skip
 
 
+def padded(isa: str) -> Iterator[ElementwiseSpec]:
+    """Rows that are part of a vector, or one and a part, with zeros behind them: past the caches, sums, other types."""
+    lanes, linear = LANES[isa], EltwiseOp("linear", 2.0, 1.0, 1.0)
+    beside = BinaryOp("add", Operand(2, 0, 0, False))
+    half = lanes // 2
+    for elements, zeroed, rows in ((lanes - 3, 3, 2 * INTERLEAVED + 1), (half, half, 2), (1, 2 * lanes - 1, 3)):
+        row = elements + zeroed
+        yield ElementwiseSpec(
+            isa=isa, rows=rows, elements=elements, src=Operand(0, 4 * row, 0, False), dst_row_bytes=4 * row,
+            chain=(linear, beside) if rows == 2 else (linear, SUM, beside), zeroed=zeroed, streaming=rows == 2,
+        )  # fmt: skip
+        more = (Result(2, row, (linear, BinaryOp("gt", Operand(3, 4, 0, True)))),)
+        yield TypedResultsSpec(
+            isa=isa, rows=rows, elements=elements, src=Operand(0, 2 * row, 0, False), dst_row_bytes=2 * row,
+            chain=(linear,), zeroed=zeroed, types=("bf16", "bf16", "u8", "f32"), more=more,
+        )  # fmt: skip
+
+
 def shapes(isa: str) -> Iterator[ElementwiseSpec]:
     """Numbers of elements around a vector and around a turn of the loop; rows apart, touching, repeated; elements."""
     lanes = LANES[isa]
@@ -231,6 +249,7 @@ FAMILIES = {
         algorithms=algorithms,
         typed=typed,
         masked=masked,
+        padded=padded,
         shapes=shapes,
         short=short_rows,
         chains=maps_with_chains,

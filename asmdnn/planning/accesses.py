@@ -24,8 +24,12 @@ class Spans:
         return Range(argument, int(self.begins.min()), int(self.ends.max()))
 
     def are_among(self, others: "Spans | None") -> bool:
-        """Whether each of them is among `others`."""
-        return others is not None and self.pairs() <= others.pairs()
+        """Whether the bytes of each of them are among those of `others`."""
+        if others is None:
+            return False
+        begins, ends = united(others.begins, others.ends)
+        last = np.searchsorted(begins, self.begins, side="right") - 1
+        return bool((last >= 0).all() and (self.ends <= ends[last]).all())
 
     def pairs(self) -> set[tuple[int, int]]:
         return set(zip(self.begins.tolist(), self.ends.tolist(), strict=True))

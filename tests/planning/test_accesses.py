@@ -54,11 +54,14 @@ def test_every_write_counts(seed: int, chunk: int, monkeypatch: pytest.MonkeyPat
 
 
 def test_reads_of_what_a_record_writes_itself() -> None:
-    spans = Accesses.of(Footprint((Range(0, 4, 8), Range(1, 4, 8)), (Range(0, 0, 4), Range(0, 4, 8), Range(1, 4, 9))))
-    assert spans.reads[0].are_among(spans.writes[0])
-    assert not spans.reads[1].are_among(spans.writes[1])
+    """Also parts of these, and what begins in one of them and ends in the next."""
+    writes = (Range(0, 12, 20), Range(0, 0, 4), Range(0, 4, 8))
+    reads = [(0, 0, 4), (1, 2, 8), (2, 14, 16), (3, 2, 9), (4, 8, 12), (5, 11, 13), (6, 20, 21), (7, -1, 1)]
+    spans = Accesses.of(Footprint(tuple(Range(*read) for read in reads), writes))
+    own = [spans.reads[argument].are_among(spans.writes[0]) for argument, *_ in reads]
+    assert own == [True, True, True, False, False, False, False, False]
     assert not spans.reads[0].are_among(None)
-    assert spans.writes[0].reach(0) == Range(0, 0, 8)
+    assert spans.writes[0].reach(0) == Range(0, 0, 20)
 
 
 def test_a_footprint_that_ends_before_it_begins() -> None:

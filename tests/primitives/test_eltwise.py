@@ -75,6 +75,35 @@ def test_layouts(isa: str, src_tag: str, dst_tag: str) -> None:
     assert dst.padding_is_zero()
 
 
+@pytest.mark.parametrize(
+    ("level", "tag", "channels", "zeroed"),
+    [
+        ("avx512_core", "aBcd16b", 24, {0, 8}),
+        ("avx512_core", "aBcd16b", 3, {13}),
+        ("avx2", "aBcd8b", 3, {5}),
+        ("avx2", "aBcd16b", 17, {0, 15}),
+        ("avx2", "aBcd16b", 24, {0, 8}),
+    ],
+)
+@pytest.mark.parametrize("dtype", [dnn.f32, dnn.bf16], ids=str)
+def test_padding_of_blocks_is_stored_with_what_is_before_it(
+    level: str, tag: str, channels: int, zeroed: set[int], dtype: dnn.DataType
+) -> None:
+    """By the same kernel, a part of whose vector it is; 1 of 0 for exp shows what is not cleared."""
+    desc = dnn.MemoryDesc((2, channels, 5, 7), dtype, tag)
+    pd = dnn.primitive_desc(dnn.EltwiseForward(INFERENCE, "exp", desc, desc), engine=dnn.Engine(isa=level, threads=1))
+    pd.plan.check()
+    assert {spec.zeroed for spec in pd.plan.specs} == zeroed  # type: ignore[attr-defined]
+    x = dnn.reorder(memory(numbers(2, channels, 5, 7), "abcd"), desc)
+    made = dnn.Memory(desc)
+    made.array.view(np.uint8)[:] = 77
+    emulate_plan(pd.plan, {"src": x, "dst": made})
+    assert made.padding_is_zero()
+    plain = dnn.MemoryDesc((2, channels, 5, 7), dnn.f32, "abcd")
+    wanted, found = (dnn.reorder(each, plain).numpy() for each in (x, made))
+    np.testing.assert_allclose(found, np.exp(wanted), 2**-8 if dtype == dnn.bf16 else 1e-6)
+
+
 def test_rows_apart_and_any(isa: str) -> None:
     x = numbers(6, 50)
     src = dnn.Memory.from_array(np.pad(x, ((0, 0), (0, 9)))[:, :50])

@@ -47,7 +47,8 @@ LONG = 12  # steps of a function that computes for longer than a vector takes fr
 class ElementwiseSpec:
     """Everything that the bytes of an element-wise kernel depend on; vector_bytes of operands are not used here.
 
-    interleaved: vectors in turn.  ahead_bytes: how far ahead a kernel prefetches that does.
+    interleaved: vectors in turn.  ahead_bytes: how far ahead a kernel prefetches that does.  zeroed: elements behind
+    each row of results that become 0, as padding of blocks is: with them rows are whole vectors.
     """
 
     isa: str
@@ -59,6 +60,7 @@ class ElementwiseSpec:
     streaming: bool = False
     interleaved: int = field(default=INTERLEAVED, kw_only=True)
     ahead_bytes: int = field(default=AHEAD_BYTES, kw_only=True)
+    zeroed: int = field(default=0, kw_only=True)
 
     @property
     def name(self) -> str:
@@ -104,16 +106,17 @@ class ElementwiseSpec:
         return self.streaming and compose(self.chain).size >= LONG
 
     def footprint(self) -> Footprint:
-        dst, *more = (
-            rows_of(x.argument, self.rows, x.row_bytes, self.size_of(x.argument) * self.elements) for x in self.results
-        )
+        written = [
+            rows_of(x.argument, self.rows, x.row_bytes, self.size_of(x.argument) * (self.elements + self.zeroed))
+            for x in self.results
+        ]
         operands = dict.fromkeys(operand for result in self.results for operand in operands_read(result.chain))
-        reads = [r for operand in (self.src, *operands) for r in self.reads(operand, dst)]
-        return Footprint(tuple(dict.fromkeys(reads)), (*dst, *(r for ranges in more for r in ranges)))
+        reads = [r for operand in (self.src, *operands) for r in self.reads(operand)]
+        return Footprint(tuple(dict.fromkeys(reads)), tuple(r for ranges in written for r in ranges))
 
-    def reads(self, operand: Operand | None, dst: tuple[Range, ...]) -> tuple[Range, ...]:
+    def reads(self, operand: Operand | None) -> tuple[Range, ...]:
         if operand is OLD_DST:
-            return dst
+            operand = Operand(DST, self.dst_row_bytes, 0, element=False)
         width = self.size_of(operand.argument) * (1 if operand.element else self.elements)
         return rows_of(operand.argument, self.rows, operand.row_bytes, width)
 

@@ -62,6 +62,8 @@ class MapFields(Protocol):
     def interleaved(self) -> int: ...
     @property
     def ahead_bytes(self) -> int: ...
+    @property
+    def zeroed(self) -> int: ...
     def type_of(self, argument: int) -> str: ...
     def size_of(self, argument: int) -> int: ...
 
@@ -83,7 +85,7 @@ class MapCode:
         for argument in (SRC, *(result.argument for result in spec.results)):
             self.pointers[argument] = asm.gp.take(f"argument {argument}")
             asm.MOV(self.pointers[argument], mem(asm.frame, 8 * argument))
-        vectors, tail = divmod(spec.elements, v.lanes)
+        vectors, tail = divmod(spec.elements + spec.zeroed, v.lanes)
         self.together = max(1, min(spec.rows, self.at_once // vectors)) if vectors and not tail else 1
         moved = {argument: step * self.together for argument, step in self.steps.items()}
         self.operands = RowPointers(asm, moved, spec.rows, OTHER_REGISTERS)
@@ -114,11 +116,12 @@ class MapCode:
 
     def some_rows(self, rows: int, store: Store) -> None:
         """One, or several of few whole vectors, which are computed in turn as those of a row are."""
-        if self.together == 1:
+        if self.together == 1 and not self.spec.zeroed:
             self.row(store)
             return
         self.v.asm.role("short rows")
-        self.vectors([self.v] * (self.spec.elements // self.v.lanes), 0, None, store, rows)
+        with self.v.parts((self.spec.elements + self.spec.zeroed) // self.v.lanes, self.spec.elements) as parts:
+            self.vectors(parts, 0, None, store, rows)
 
     def row(self, store: Store) -> None:
         """Full vectors some at a time in a loop, then the rest, then the tail."""
@@ -161,7 +164,10 @@ class MapCode:
                 self.place(pointer, result.argument, start, index).shifted(r * result.row_bytes)
                 for _, start, r in places
             ]
-            at_parts = list(zip(at, (part for part, *_ in places), strict=True))
+            if spec.zeroed:
+                for (part, *_), value in zip(places, of_vectors, strict=True):
+                    part.clear_rest(value)
+            at_parts = [(here, v if spec.zeroed else part) for here, (part, *_) in zip(at, places, strict=True)]
             element = storing_element(kind, spec.isa)
             if element.narrows_pairs:
                 spare = [x for x in registers if x not in chain.from_iterable(values)][:ROUNDING_REGISTERS]

@@ -1,8 +1,7 @@
 """The plan of an element-wise primitive: kernels for the rows of every box, zeros for the padding of dst."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from math import prod
 from typing import Any
 
 from asmdnn.generators.functions.chain import compose, operands_of
@@ -18,10 +17,9 @@ from asmdnn.generators.functions.postops import OLD_DST, ExpressionOp, Operand, 
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.move.rows import RowsSpec
 from asmdnn.isa.elements import narrowing_level
-from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of, narrowed, vector_bytes
 from asmdnn.memory import MemoryDesc
-from asmdnn.planning.loops import NEAR_STEP, Box, Loop, boxes, cut_loop
+from asmdnn.planning.loops import Box, Loop
 from asmdnn.planning.move_tuning import ElementwiseTuning
 from asmdnn.planning.phase import Phase, views
 from asmdnn.planning.plan import Plan, alike
@@ -30,15 +28,15 @@ from asmdnn.planning.tuning import Tuning
 from asmdnn.primitives.attributes.attr import Attr, refuse_scales
 from asmdnn.primitives.attributes.chain import Chain, further_of, post_ops_of
 from asmdnn.primitives.core.engine import Engine
+from asmdnn.primitives.elementwise.pieces import along_dst, cut, read_along, with_zeros
 from asmdnn.primitives.reorder.copies import between_reorders
 from asmdnn.primitives.shapes.formats import dense_like
 from asmdnn.primitives.shapes.row_calls import Calls, operands_along, phases_of
 from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import dataclass, replace
-from asmdnn.types import DATA_TYPES, F32_BYTES, f32, s16
+from asmdnn.types import DATA_TYPES, f32, s16
 
 MASK = FIRST_MORE = 2  # the number of its argument
-MANY_ROWS = 32  # threads share whole rows equally if there are so many
 STORED = (*DATA_TYPES, s16.name)  # words are stored in scratch
 
 Spec = ElementwiseSpec | RowsSpec
@@ -82,9 +80,10 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     tensors, nests = addressable(passed, request.dst[0])
     costs: dict[Spec, int] = {}
     calls: Calls[Spec] = []
-    for box in nests:
+    filled = list(with_zeros(nests, stored_at))
+    for box, zeroed in filled:
         for piece, row, rows in cut(box, along_dst(box), tuning):
-            spec = spec_of(tensors, (piece, row, rows), request, chain, stored_at)
+            spec = spec_of(tensors, (piece, row, rows), request, chain, stored_at, zeroed)
             if isinstance(spec, ElementwiseSpec) and may_stream(tensors, request.dst[0], tuning):
                 aligned = rows.extent == 1 or all(x.row_bytes % vector_bytes(spec.isa) == 0 for x in spec.streamed)
                 spec = replace(spec, streaming=aligned and OLD_DST not in operands_of(spec.together))
@@ -97,7 +96,7 @@ def schedule(request: Request, attr: Attr, engine: Engine) -> Plan:
     sizes = [desc.dtype.size_bytes for desc in tensors.values()]
     phases = phases_of(calls, costs, views(tuple(tensors)), engine.tuning.phases, sizes)
     if request.mask:
-        phases = (*phases, *padding_of_mask(request.mask[0], nests, engine.tuning))
+        phases = (*phases, *padding_of_mask(request.mask[0], [box for box, _ in filled], engine.tuning))
     plan = Plan(
         implementation=name,
         phases=phases,
@@ -161,53 +160,16 @@ def addressable(passed: Mapping[str, MemoryDesc], dst: str) -> tuple[Mapping[str
     return tensors, nests
 
 
-def read_along(tensors: Iterable[MemoryDesc]) -> list[Box] | None:
-    """The boxes of the tensors; None if a row that is dense in dst is neither dense nor a single number elsewhere."""
-    nests = boxes(list(tensors))
-    return nests if all(max(along_dst(box).strides) <= 1 for box in nests) else None
-
-
-def along_dst(box: Box) -> Loop:
-    """The loop whose elements are dense in dst; a single element if there is none."""
-    return next((loop for loop in box.loops if loop.dst == 1), Loop(1, (1,) * len(box.starts)))
-
-
-def cut(box: Box, along: Loop, tuning: ElementwiseTuning) -> Iterator[tuple[Box, Loop, Loop]]:
-    """Boxes of which one loop is a row and one its repetition, short enough for a record; the others make records."""
-    elements, again = row_elements(box, along, tuning)
-    several = max(1, tuning.record_elements // max(1, min(elements, along.extent)))  # pieces of a row go together
-    for piece, row in cut_loop(box, along, elements):
-        others = [loop for loop in piece.loops if loop is not row and max(loop.strides) <= NEAR_STEP]
-        rows = repetition(others, row, tuning.least_elements) if others else Loop(1, (0,) * len(row.strides))
-        rows = again or rows
-        most = several
-        if any(stride not in (0, row.extent * along) for stride, along in zip(rows.strides, row.strides, strict=True)):
-            most = min(tuning.most_rows, several)  # rows apart, whose footprint is listed row by row
-        for part, some in cut_loop(piece, rows, most):
-            yield part, row, some
-
-
-def row_elements(box: Box, along: Loop, tuning: ElementwiseTuning) -> tuple[int, Loop | None]:
-    """Of a record, at most; and where what is the same in all rows would not stay in L1, the loop over these rows."""
-    others = [loop for loop in box.loops if loop is not along and loop.extent > 1 and max(loop.strides) <= NEAR_STEP]
-    rows = repetition(others, along, tuning.least_elements) if others else along
-    alike = sum(step != 0 == below for step, below in zip(along.strides, rows.strides, strict=True))
-    if F32_BYTES * alike * min(along.extent, tuning.record_elements) <= tuning.repeated_bytes:
-        many = prod(loop.extent for loop in box.loops if loop is not along) >= MANY_ROWS
-        return tuning.whole_row if many and along.extent <= tuning.whole_row else tuning.record_elements, None
-    most = tuning.repeated_bytes // (F32_BYTES * alike * LINE_BYTES) * LINE_BYTES
-    return max(tuning.least_elements, most), rows
-
-
-def repetition(others: Sequence[Loop], row: Loop, least_elements: int) -> Loop:
-    """The loop that repeats a row: the nearest in dst, unless it comes to few elements; then one that has more."""
-    return max(others, key=lambda x: (min(x.extent * row.extent, least_elements), -x.dst))
-
-
 def spec_of(
-    tensors: Mapping[str, MemoryDesc], cut: tuple[Box, Loop, Loop], request: Request, after: Chain, isa: str
+    tensors: Mapping[str, MemoryDesc],
+    cut: tuple[Box, Loop, Loop],
+    request: Request,
+    after: Chain,
+    isa: str,
+    zeroed: int,
 ) -> Spec:
-    """The kernel of the rows of a box: the box, its loop along a row, and that over the rows."""
+    """The kernel of the rows of a box: the box, its loop along a row, and that over the rows.  zeroed: elements of dst
+    behind each row."""
     box, row, rows = cut
     types = tuple(desc.dtype.name for desc in tensors.values())
     sizes = [desc.dtype.size_bytes for desc in tensors.values()]
@@ -221,8 +183,8 @@ def spec_of(
     chain = (main, *after.on_registers(operands))
     src = next(iter(operands.values()))
     fields: dict[str, Any] = {
-        "isa": narrowed(isa, row.extent), "rows": rows.extent, "elements": row.extent, "src": src,
-        "dst_row_bytes": dst_step, "chain": chain,
+        "isa": narrowed(isa, row.extent + zeroed), "rows": rows.extent, "elements": row.extent, "src": src,
+        "dst_row_bytes": dst_step, "chain": chain, "zeroed": zeroed,
     }  # fmt: skip
     if request.more:
         more = (

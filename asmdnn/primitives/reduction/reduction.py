@@ -176,8 +176,9 @@ def of_plain_copy(request: ReductionRequest) -> Plan:
 
 def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: ReductionSource, elements: int) -> None:
     """Its phases."""
-    tuning, src = assembly.tuning.reduction, desc.src
-    common = partial(Reductions, isa, kind=src.dtype.name, prefetches=src.size_bytes >= tuning.prefetched_bytes)
+    tuning, dtype = assembly.tuning.reduction, desc.src.dtype
+    is_far = dtype.size_bytes * prod(desc.src.dims) >= tuning.prefetched_bytes
+    common = partial(Reductions, isa, kind=dtype.name, prefetches=is_far)
     narrow = tuning.narrow_elements
     if desc.alg == "logsumexp":
         assembly.scratch[MAXIMA] = f32.size_bytes * elements
