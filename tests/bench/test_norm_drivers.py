@@ -39,6 +39,7 @@ PROBLEMS = [
     "--bnorm --dir=BWD_DW --dt=bf16,f16 --flags=CH,GCH --tag=abx,axb,aBx8b mb2ic19ih4",
     "--gnorm --dir=BWD_D,BWD_DW --dt=f32,bf16 --flags=,CH,GCH --tag=abx,axb,aBx8b g2mb2ic18ih4",
     "--lnorm --dir=BWD_DW --dt=bf16,f16,bf16:f32 --flags=CH,GCH,CM --tag=abc,acb 2x5x19",
+    "--lnorm --dir=FWD_D,BWD_DW --dt=f32,bf16 --ss_dt=bf16,f16 --flags=CH,GCH,CM 2x5x19",
     "--softmax --dir=BWD_D --sdt=bf16,f16 --ddt=bf16,f32 --stag=abx,axb --axis=1,-1 --alg=SOFTMAX,LOGSOFTMAX 2x19x3x5",
     "--prelu --dir=BWD_DW --sdt=bf16:bf16,f16:f16 --stag=abx,axb 2x19x3x5:1x19x1x1 2x16x5:2x16x5 2x16x5:1x1x1",
     "--lnorm --dir=BWD_D,BWD_DW --flags=,CH,GC,GCH,CM --tag=abx,axb,abc:bac 2x5x19 --inplace=true 2x5x19",

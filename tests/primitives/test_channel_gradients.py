@@ -48,6 +48,35 @@ def test_batch_norm(isa: str, dims: tuple[int, ...], tag: str) -> None:
         assert pd.implementation == f"{GIVEN if given else 'batch_norm'}:{isa}"
 
 
+@pytest.mark.parametrize("fused_with", ["", "norm_relu", "norm_add_relu"])
+def test_padding_counts_as_channels(isa: str, fused_with: str) -> None:
+    """Blocks with zeros after the last channel are read where they are, and stay zeros, also without an epsilon."""
+    case = batch_norm((3, 19, 4, 5), "aBcd8b")
+    desc, arrays, wanted = fused(case, fused_with) if fused_with else case
+    pd = check(desc, arrays, wanted, isa, ROUND * 1024)
+    assert not [name for name in pd.plan.scratch_bytes if name.startswith("plain")]
+    without = run(proved_desc(replace(desc, epsilon=0.0), dnn.Attr(), dnn.Engine(isa=isa, threads=1)), arrays)
+    assert all(np.isfinite(values).all() for values in without.values())
+
+
+@pytest.mark.parametrize("kind", ["batch", "group"])
+def test_parameters_of_bf16(isa: str, kind: str) -> None:
+    """A scale is widened, and gradients of parameters are rounded once: the bits of those of f32."""
+    dims = (3, 12, 4, 5)
+    desc, arrays, _ = batch_norm(dims, "abcd") if kind == "batch" else group_norm(dims, 4, "abcd")
+    bits = arrays["scale"].view(np.uint32) >> 16
+    arrays["scale"] = (bits << 16).view(np.float32)
+    exact = run(proved_desc(desc, dnn.Attr(), dnn.Engine(isa=isa, threads=1)), arrays)
+    names = ("scale", "diff_scale", "diff_shift")
+    halves = dict.fromkeys(names, dnn.MemoryDesc((12,), dnn.bf16, "any"))
+    pd = proved_desc(replace(desc, **halves), dnn.Attr(), dnn.Engine(isa=isa, threads=1))
+    found = run(pd, {**arrays, "scale": bits.astype(np.uint16)})
+    assert found["diff_src"].tobytes() == exact["diff_src"].tobytes()
+    for name in names[1:]:
+        near = np.abs((found[name].astype(np.uint32) << 16).view(np.float32) - exact[name])
+        assert (near <= 2.0**-8 * np.abs(exact[name])).all()
+
+
 @pytest.mark.parametrize("fuse", ["norm_relu", "norm_add_relu"])
 @pytest.mark.parametrize(("dims", "tag"), SHAPES, ids=str)
 def test_fused(isa: str, dims: tuple[int, ...], tag: str, fuse: Any) -> None:

@@ -21,6 +21,7 @@ from asmdnn.types import FLOAT_NAMES
 EPSILON = 1e-5
 STATISTICS_ULPS = 8
 NO_RMS = "onednn: version 3.2 has no RMS normalization"
+NO_HALVES = "onednn: version 3.2 has scale and shift of f32 alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ class LnormWork(NormWork):
         super().__init__(settings, src, dst)
         self.rms = "M" in settings.flags
         statistics = desc_of(dims[:-1], "f32", settings.stat_tag)
-        self.lacks = NO_RMS if self.rms else ""
+        self.lacks = NO_RMS if self.rms else NO_HALVES if settings.ss_dt != "f32" else ""
         self.pass_on(EPSILON, statistics)
-        self.add_tensors(statistics, desc_of(dims[-1:], "f32", "abx"), ("mean", "variance")[self.rms :])
+        self.add_tensors(statistics, desc_of(dims[-1:], settings.ss_dt, "abx"), ("mean", "variance")[self.rms :])
         kind, how = PROP_KINDS[settings.dir], {"use_global_stats": self.given, "rms": self.rms}
         self.desc = dnn.LayerNormForward(kind, src, dst, EPSILON, **self.optional, **how)  # type: ignore[arg-type]
 
@@ -68,10 +69,10 @@ class LnormGradientWork(NormGradientWork):
         settings, dims = case.settings, case.problem.dims
         self.settings, self.epsilon, self.rms = settings, EPSILON, "M" in settings.flags
         self.axes, self.summed = (len(dims) - 1,), tuple(range(len(dims) - 1))
-        self.lacks = NO_RMS if self.rms else ""
+        self.lacks = NO_RMS if self.rms else NO_HALVES if settings.ss_dt != "f32" else ""
         self.pass_on("mean")
         src, dst = _descs(case)
-        self.take(src, dst, desc_of(dims[:-1], "f32", settings.stat_tag), desc_of(dims[-1:], "f32", "abx"))
+        self.take(src, dst, desc_of(dims[:-1], "f32", settings.stat_tag), desc_of(dims[-1:], settings.ss_dt, "abx"))
         how: dict[str, Any] = {"mean": None, **self.optional, "rms": self.rms, "use_global_stats": self.given}
         self.desc = dnn.LayerNormBackward(src, dst, src, epsilon=EPSILON, **how)
 
@@ -88,7 +89,7 @@ def _descs(case: LnormCase) -> list[dnn.MemoryDesc]:
 
 LAYOUTS = {
     "dt": option(of_two(data_type(*FLOAT_NAMES), "bf16:f32"), "data types of src and dst: f32 (default), bf16, f16"),
-    "ss_dt": option(data_type("f32"), "data type of scale and shift: f32"),
+    "ss_dt": option(data_type(*FLOAT_NAMES), "data type of scale and shift: f32 (default), bf16, f16"),
     "tag": option(of_two(tag, "abx:axb"), "layouts of src and dst: abx (default), axb, abx:axb, ..."),
     "stat_tag": option(tag, "layout of mean and variance: abx (default), axb, ..."),
 }

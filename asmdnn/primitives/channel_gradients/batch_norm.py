@@ -3,6 +3,7 @@
 Sums over images and pixels are there before diff_src is computed, so that every tensor is read twice.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from asmdnn.generators.functions.expression import Builder
@@ -10,6 +11,7 @@ from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.row_programs import centred_sums, factor_program, same_program
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
+from asmdnn.memory.tags import LETTERS
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.plan import Plan, alike
 from asmdnn.planning.refusal import Refused
@@ -25,9 +27,11 @@ from asmdnn.primitives.channel_gradients.steps import (
     GradientSteps,
     Tensors,
     check_vectors,
+    of_f32_parameters,
     product_program,
     replaceable,
     row_of_channels,
+    with_padding,
 )
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.statistics import by_statistics
@@ -35,7 +39,7 @@ from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
 from asmdnn.primitives.shapes.formats import like, of_type
 from asmdnn.primitives.shapes.nests import as_row_of
 from asmdnn.primitives.shapes.tensors import check_tensors
-from asmdnn.types import FLOAT_NAMES, u8
+from asmdnn.types import FLOAT_NAMES, f32, u8
 
 
 @lru_cache
@@ -64,6 +68,7 @@ def masked_program(scaled: bool) -> Program:
 
 
 @by_statistics("batch_norm")
+@of_f32_parameters
 def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine, way: str) -> Plan:
     """Plan a backward batch normalization.  Raises Refused."""
     refuse_attr(attr, "a gradient")
@@ -84,22 +89,39 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine, way: st
             raise Refused("src has no elements, of which there are no sums for diff_scale and diff_shift")
         return Assembly(engine.tuning, engine.isa).plan(name, tensors, results)
     wide = {name: as_channels(tensor, src.ndims) for name, tensor in vectors.items()}
-    steps = BatchSteps(engine, src, {"diff_dst": images["diff_dst"]}, mask, added, wide)
+    if have_padding([*images.values(), *mask.values(), *added.values()]):
+        images, mask, added = ({n: with_padding(x) for n, x in some.items()} for some in (images, mask, added))
+    steps = BatchSteps(engine, images["src"], {"diff_dst": images["diff_dst"]}, mask, added, wide)
     steps.add(images["diff_src"], desc, has_sums=len(results) > 1 + len(added))
     masked = (pair for output in added for pair in alike(tensors, ["diff_dst"], output))  # src is read after them
-    return without_needless_barriers(steps.assembly.plan(name, tensors, results, (*replaceable(images), *masked)))
+    return without_needless_barriers(steps.assembly.plan(name, tensors, results, (*replaceable(tensors), *masked)))
+
+
+def have_padding(images: Sequence[MemoryDesc]) -> bool:
+    """Whether all of them have channels of zeros, in the same blocks, which count as channels: their sums are 0."""
+    blocked = {(tensor.padded_dims, tensor.inner_blocks) for tensor in images}
+    src = images[0]
+    return len(blocked) == 1 and src.dims == (src.dims[0], src.dims[1], *src.padded_dims[2:]) != src.padded_dims
 
 
 class BatchSteps(GradientSteps):
     """The steps.  gradient: diff_dst, until it is masked and stored as `added`; mask: the workspace, while diff_dst is
-    not masked; wide: vectors of channels as they broadcast to src."""
+    not masked; wide: vectors of channels as they broadcast to src, or to what of it is no padding."""
 
     def __init__(
         self, engine: Engine, src: MemoryDesc, gradient: Tensors, mask: Tensors, added: Tensors, wide: Tensors
     ) -> None:
         super().__init__(engine)
         self.src, self.gradient, self.mask, self.added, self.wide = src, gradient, mask, added, wide
-        self.row = row_of_channels(src)
+        self.whole_row = row_of_channels(src)
+        self.row = MemoryDesc(wide["mean"].dims, f32, LETTERS[: src.ndims])
+        self.mean: Tensors = {}  # as it lies beside images
+
+    def beside_images(self, vectors: Tensors) -> Tensors:
+        """Vectors of channels as they broadcast to src: with zeros for its padding."""
+        if self.row == self.whole_row:
+            return vectors
+        return self.padded(vectors, self.src.blocks[1])
 
     def add(self, diff_src: MemoryDesc, desc: BatchNormBackward, has_sums: bool) -> None:
         """All of them."""
@@ -113,13 +135,14 @@ class BatchSteps(GradientSteps):
         if "scale" in wide:
             read = {"scale": wide["scale"], FACTORS: row}
             self.apply(product_program(), read, SCALED, self.scratch(SCALED, row))
-        factor = {SCALED if "scale" in wide else FACTORS: row}
+        factor = self.beside_images({SCALED if "scale" in wide else FACTORS: row})
         if given:
             program = masked_program(True) if self.mask else product_program()
             self.apply(program, {**self.gradient, **self.mask, **factor}, "diff_src", diff_src)
             return
         self.apply(slope_program(elements), {PRODUCTS: row, FACTORS: row}, SLOPES, self.scratch(SLOPES, row))
-        of_channels = {"mean": wide["mean"], **factor, SLOPES: row, GRADIENTS: row}
+        slopes = self.beside_images({SLOPES: row})
+        of_channels = {**self.mean, **factor, **slopes, GRADIENTS: self.whole_row}
         read = {"src": self.src, **self.gradient, **self.mask, **of_channels}
         self.apply(batch_norm_program(elements, bool(self.mask)), read, "diff_src", diff_src)
 
@@ -131,16 +154,17 @@ class BatchSteps(GradientSteps):
 
     def summed(self, stored: tuple[str, MemoryDesc] | None) -> Summed:
         """What is summed, of masked gradients that are stored meanwhile."""
-        read, mean = {"src": self.src, **self.gradient, **self.mask}, {"mean": self.wide["mean"]}
+        read = {"src": self.src, **self.gradient, **self.mask}
         program = centred_sums(bool(self.mask), stored is not None)
         results = (GRADIENTS, PRODUCTS)
-        return Summed("batchnormback", program, read, mean, dst=self.row, results=results, stored=stored)
+        return Summed("batchnormback", program, read, self.mean, dst=self.whole_row, results=results, stored=stored)
 
     def add_sums(self) -> None:
         """The sums of gradients and of products with centred src, into scratch; the results that are made of them."""
         row, wide, sums = self.row, self.wide, (GRADIENTS, PRODUCTS)
+        self.mean = self.beside_images({"mean": wide["mean"]})
         for name in sums:
-            self.scratch(name, row)
+            self.scratch(name, self.whole_row)
         summed = self.summed(next(iter(self.added.items()), None))
         if self.added and summed.source(summed.images) is None:  # copies are summed, and nothing is stored beside
             self.store()

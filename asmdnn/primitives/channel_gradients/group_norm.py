@@ -31,6 +31,7 @@ from asmdnn.primitives.channel_gradients.steps import (
     GradientSteps,
     Tensors,
     check_vectors,
+    of_f32_parameters,
     product_program,
     replaceable,
     row_of_channels,
@@ -92,6 +93,7 @@ def parameter_sums(results: tuple[str, ...]) -> Program:
 
 
 @by_statistics("group_norm")
+@of_f32_parameters
 def plan_group_norm(desc: GroupNormBackward, attr: Attr, engine: Engine, way: str) -> Plan:
     """Plan a backward group normalization.  Raises Refused."""
     refuse_attr(attr, "a gradient")
