@@ -162,6 +162,8 @@ KINDS: tuple[Words, ...] = (
 FOUND = (  # by these: f16 and the lanes of a tail took a register more than was left
     "--resampling --dir=BWD_D --alg=cubic --sdt=f16 --ddt=f32 --tag=axb mb1ic19_ih1oh5iw5ow9",
     "--resampling --dir=BWD_D --alg=cubic --sdt=f32 --ddt=f16 --tag=axb mb1ic19_ih2oh1iw5ow12",
+    # A number next to a corner, which f32 rounds onto it: the definition was on the other side.
+    "--eltwise --dir=BWD_D --dt=bf16 --tag=aBx8b --alg=hardswish --alpha=0.16 --beta=0.5 --inplace=true 5x4x14x5",
 )
 
 
