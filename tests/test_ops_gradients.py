@@ -265,6 +265,7 @@ X, V = real(1, 3, 4), real(2, 4)
         (lambda: ops.select_gradient(V, X > 0, X, X), r"dy has dims \(4,\), the result has \(3, 4\)"),
         (lambda: ops.batch_norm_gradient(V, V), "x has 1 dim, images and channels are needed: 2"),
         (lambda: ops.batch_norm_gradient(X, X, mean=V), "mean and variance must both be given"),
+        (lambda: ops.batch_norm_gradient(X[:1], X[:1]), "has one value for each channel: give it more"),
         (lambda: ops.batch_norm_gradient(X, X, V[:3]), "scale has dims"),
         (lambda: ops.batch_norm_gradient(X, X, epsilon=-1.0), "epsilon"),
         (lambda: ops.inner_product_input_gradient(V, X), "dy has 1 dim, rows and columns are needed: 2"),

@@ -37,6 +37,8 @@ def batch_norm_gradient(
     if given and (mean is None or variance is None):
         raise InvalidArguments("mean and variance must both be given, or none of them")
     channels = src.shape[1:2]
+    if not given and src.size == channels[0] > 0:
+        raise InvalidArguments(f"x of {src.shape} has one value for each channel: give it more, or both statistics")
     if not given:
         mean, variance = statistics(src, epsilon, engine)
 
