@@ -31,12 +31,11 @@ from asmdnn.primitives.channel_gradients.steps import (
     product_program,
     replaceable,
     row_of_channels,
-    with_padding,
 )
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
-from asmdnn.primitives.shapes.formats import like, of_type
+from asmdnn.primitives.shapes.formats import like, of_type, with_padding
 from asmdnn.primitives.shapes.nests import as_row_of
 from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES, f32, u8

@@ -16,7 +16,7 @@ from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise.schedule import Request, schedule
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder, between_reorders
-from asmdnn.primitives.shapes.formats import row_major
+from asmdnn.primitives.shapes.formats import row_major, with_padding
 from asmdnn.primitives.shapes.tensors import check_tensors, refuse_overlap
 from asmdnn.records import replace
 from asmdnn.types import HALF_FLOATS, f32
@@ -74,17 +74,6 @@ class GradientSteps:
             add_reorder(self.assembly, Reordering(name, row, buffer, blocks))
             copies[buffer] = self.scratch(buffer, row_of_channels(with_padding(blocks)))
         return copies
-
-
-def with_padding(tensor: MemoryDesc) -> MemoryDesc:
-    """The same memory, whose padding, which is zeros, counts as elements."""
-    return MemoryDesc(
-        tensor.padded_dims,
-        tensor.dtype,
-        strides=tensor.strides,
-        inner_blocks=tensor.inner_blocks,
-        offset0=tensor.offset0,
-    )
 
 
 @lru_cache

@@ -34,10 +34,10 @@ from asmdnn.primitives.normalization.channel_description import (
     GroupNormForward,
 )
 from asmdnn.primitives.normalization.channel_kernels import Moments, identity, inverse_root, normalized
+from asmdnn.primitives.normalization.channel_moments import PLAIN, ChannelMoments
 from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.normalization.units import of_unit, units_of
-from asmdnn.primitives.reduction.source import source_of
-from asmdnn.primitives.reduction.tree import Tree, others
+from asmdnn.primitives.reduction.tree import others
 from asmdnn.primitives.reorder.copies import WORD, Reordering, add_reorder, between_reorders
 from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.primitives.shapes.row_calls import phases_of
@@ -49,7 +49,6 @@ STATISTICS = ("mean", "variance")
 FACTOR, CHANNEL_MEAN = "factor", "mean of channels"
 OF_CHANNELS = ("means", "squares")  # before channels are merged to groups
 TRANSPOSED = ("means by group", "squares by group")
-PLAIN = "plain src"
 NO_POST_OPS = Attr()
 
 
@@ -174,11 +173,12 @@ class ChannelPlan:
     def add_statistics(self) -> None:
         """Steps 1 and 2: `mean` and `variance`, which are scratch unless they are asked for."""
         self.add_scratch([name for name in STATISTICS if name not in self.given], self.statistics)
+        moments = ChannelMoments(self.assembly, self.engine, self.src, of_images=self.groups is not None)
         if self.per_group == 1:
-            self.add_moments(STATISTICS, divides=True)
+            moments.add(STATISTICS, divides=True)
             return
         self.add_scratch(OF_CHANNELS, (self.images, self.channels))
-        self.add_moments(OF_CHANNELS, divides=False)
+        moments.add(OF_CHANNELS, divides=False)
         if self.groups == 1:
             self.merge_channels(OF_CHANNELS)
             return
@@ -192,22 +192,6 @@ class ChannelPlan:
     def add_scratch(self, names: Iterable[str], dims: tuple[int, ...]) -> None:
         """Dense f32 tensors of these dims."""
         self.assembly.scratch |= dict.fromkeys(names, MemoryDesc(dims, f32, LETTERS[: len(dims)]).size_bytes)
-
-    def add_moments(self, results: tuple[str, ...], divides: bool) -> None:
-        """Of every channel, and of every image if there are groups."""
-        kept = (0, 1) if self.groups else (1,)
-        reduced = [dim for dim in range(self.src.ndims) if dim not in kept]
-        dims = [n if dim in kept else 1 for dim, n in enumerate(self.src.dims)]
-        own = MemoryDesc(dims, f32, LETTERS[: len(dims)])
-        source, buffer = source_of(self.src, own, reduced), "src"
-        if source is None:
-            plain, buffer = row_major(self.src.dims, self.src), PLAIN
-            self.assembly.scratch[PLAIN] = plain.size_bytes
-            add_reorder(self.assembly, Reordering("src", self.src, PLAIN, plain))
-            source = source_of(plain, own, reduced)
-            assert source is not None, "a plain tensor is read"
-        elements = self.images * self.channels if self.groups else self.channels
-        Tree(self.assembly, Moments(self.isa, results, divides, self.src.dtype), elements).grow(source, buffer)
 
     def merge_channels(self, source: tuple[str, str]) -> None:
         """Of the channels of every group, whose moments are there: of the first channel of each group, and so on."""

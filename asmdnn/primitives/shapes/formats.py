@@ -47,3 +47,14 @@ def dense_like(model: MemoryDesc, desc: MemoryDesc) -> MemoryDesc:
     blocks = tuple((dim, size) for dim, size in model.inner_blocks if desc.dims[dim] > 1)
     order = sorted(range(model.ndims), key=lambda dim: (-model.strides[dim], dim))
     return MemoryDesc(desc.dims, desc.dtype, tag_of(tuple(order), blocks))
+
+
+def with_padding(tensor: MemoryDesc) -> MemoryDesc:
+    """The same memory, whose padding, which is zeros, counts as elements."""
+    return MemoryDesc(
+        tensor.padded_dims,
+        tensor.dtype,
+        strides=tensor.strides,
+        inner_blocks=tensor.inner_blocks,
+        offset0=tensor.offset0,
+    )
