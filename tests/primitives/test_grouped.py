@@ -56,6 +56,7 @@ planes+depthwise       g7mb2ic35ih5oc7oh5kh1ph0                             nhwc
 groups+tiles           g9mb2ic9ih7oc18oh7kh1ph0                             any    any    bias  sum+relu
 groups+tiles           g5mb2ic15ih6iw5oc5oh6ow5kh1kw1ph0pw0                 any    any    bias  relu
 groups+tiles           g3mb2ic30iw7oc21ow7kw1                               abc    abc    bias  sum
+groups+tiles           g6mb1ic18ih7oc30oh7kh1ph0                            any    any    bias  relu
 groups+tiles           g6mb3ic6id2ih3iw5oc6od2oh3ow5kd1kh1kw1pd0ph0pw0      abx    abx    bias  relu
 direct                 g2mb1ic6id4ih5iw6oc22od4oh5ow6kd3kh3kw3pd1ph1pw1     any    any    bias  relu
 pack+direct            g2mb1ic80ih5oc48oh5kh3ph1                            nhwc   nhwc   -     -     goihw
