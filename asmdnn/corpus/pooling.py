@@ -206,7 +206,7 @@ def special_rows(isa: str) -> Iterator[PoolRowsSpec]:
 
 
 def planes(isa: str) -> Iterator[PoolPlanesSpec]:
-    """Tails; vectors unrolled and in a loop."""
+    """Tails; vectors unrolled and in a loop; types."""
     lanes = LANES[isa]
     for alg, chain in (("max", ()), ("avg", CHAIN)):
         for elements in (1, lanes, 4 * lanes + 3, 33 * lanes + 1, 36 * lanes):
@@ -214,12 +214,25 @@ def planes(isa: str) -> Iterator[PoolPlanesSpec]:
                 isa=isa, alg=alg, planes=3, elements=elements, src_plane_bytes=4 * elements, dst_step_bytes=4,
                 divisor=1 if alg == "max" else 8, chain=chain,
             )  # fmt: skip
+    yield from typed_planes(isa)
 
 
-def typed(isa: str) -> Iterator[PoolPixelsSpec | PoolRowsSpec]:
+def typed_planes(isa: str) -> Iterator[PoolPlanesSpec]:
+    """Elements that become f32."""
+    lanes = LANES[isa]
+    for kind, size in (("bf16", 2), ("f16", 2), ("s8", 1), ("u8", 1)):
+        for alg, elements in (("max", 3 * lanes + 1), ("avg", lanes - 1), ("avg", 35 * lanes + 2)):
+            yield PoolPlanesSpec(
+                isa=isa, alg=alg, planes=3, elements=elements, src_plane_bytes=size * elements, dst_step_bytes=size,
+                divisor=1 if alg == "max" else 4, kind=kind,
+            )  # fmt: skip
+
+
+def typed(isa: str) -> Iterator[PoolPixelsSpec | PoolRowsSpec | PoolPlanesSpec]:
     """All that may have other types in memory."""
     yield from pixels(isa)
     yield from rows(isa)
+    yield from planes(isa)
 
 
 FAMILIES = {

@@ -92,8 +92,8 @@ def strategy_of(problem: Any, tag: str) -> str:
 
 def test_every_strategy_is_a_plan_or_a_reason() -> None:
     names = [
-        "bytes_in_two_steps", "bytes", "narrow_pixels", "narrow_rows", "planes", "near_pixels", "rows", "two_steps",
-        "pixels", "indexed_two_steps", "indexed",
+        "bytes_in_two_steps", "bytes", "narrow_pixels", "narrow_planes", "narrow_rows", "planes", "near_pixels",
+        "typed_near_pixels", "typed_near_two_steps", "rows", "two_steps", "pixels", "indexed_two_steps", "indexed",
     ]  # fmt: skip
     answers = dnn.implementations(described("max", PROBLEMS[4], "abcd"), engine=dnn.Engine(isa="avx2", threads=1))
     reasons = {x.implementation.removesuffix(":avx2"): x.reason for x in answers if isinstance(x, dnn.Refusal)}
@@ -248,7 +248,7 @@ def test_types_in_registers(isa: str, dtype: dnn.DataType, tag: str) -> None:
 @pytest.mark.parametrize("dtype", [dnn.bf16, dnn.f16, dnn.s8, dnn.u8], ids=str)
 @pytest.mark.parametrize("stride", [1, 2, 3])
 def test_rows_of_types(isa: str, dtype: dnn.DataType, stride: int) -> None:
-    """Lanes are pixels of rows longer than a vector; means are rounded once from f32.  Short rows go by reorders."""
+    """Lanes are pixels of rows longer than a vector; means are rounded once from f32."""
     for alg, width in product(ALGS, (17, 40, 67)):
         problem = ((2, 5, 7, width), (3, 3), (stride, stride), (0, 0), (1, 1), (1, 1))
         x = np.random.default_rng(7).integers(-100 if dtype != dnn.u8 else 0, 100, problem[0])
@@ -260,9 +260,33 @@ def test_rows_of_types(isa: str, dtype: dnn.DataType, stride: int) -> None:
         dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(encoded(x.astype(np.float32), dtype), src), dst=found)
         wanted = rounded(expected(alg, x.astype(np.float32), problem).astype(np.float32), dtype)
         assert np.array_equal(decoded(found.numpy(), dtype), wanted)
-    short = (dnn.MemoryDesc((2, 5, 7, 8), dtype, "abcd"), dnn.MemoryDesc((2, 5, 6, 7), dtype, "abcd"))
-    pd = dnn.primitive_desc(dnn.PoolingForward("max", *short, (2, 2), (1, 1)), engine=dnn.Engine(isa=isa, threads=2))
-    assert pd.implementation == f"reorder+pixels:{isa}"
+
+
+PLANES: tuple[tuple[Any, str], ...] = (
+    (((2, 70, 7, 7), (7, 7), (1, 1), (0, 0), (0, 0), (0, 0)), "narrow_planes"),
+    (((3, 5, 24, 29), (24, 29), (1, 1), (0, 0), (0, 0), (0, 0)), "narrow_planes"),
+    (((2, 150, 7, 8), (3, 3), (1, 1), (0, 0), (1, 1), (1, 0)), "typed_near_pixels"),
+    (((1, 21, 9, 60), (2, 2), (1, 17), (0, 0), (0, 0), (0, 1)), "typed_near_pixels"),  # a stride beyond registers
+    (((1, 20, 19, 8), (17, 4), (1, 1), (0, 0), (8, 0), (8, 0)), "typed_near_two_steps"),
+)
+
+
+@pytest.mark.parametrize(("src", "dst"), [*product((dnn.bf16, dnn.f16, dnn.s8, dnn.u8), (None,)), (dnn.s32, dnn.bf16)])
+@pytest.mark.parametrize(("problem", "way"), PLANES, ids=str)
+def test_planes_of_types(isa: str, problem: Any, way: str, src: dnn.DataType, dst: dnn.DataType | None) -> None:
+    """Whole planes; short rows, which become f32 with dense channels, some at a time; images and channels beyond it."""
+    to = dst or src
+    x = np.random.default_rng(8).integers(-100 if src != dnn.u8 else 0, 100, problem[0]).astype(np.float32)
+    for alg in ALGS[:2]:
+        model = described(alg, problem, "abcd")
+        read, made = dnn.MemoryDesc(model.src.dims, src, "abcd"), dnn.MemoryDesc(model.dst.dims, to, "abcd")
+        desc = replace(model, src=read, dst=made)
+        pd = proved_desc(desc, engine=dnn.Engine(isa=isa, threads=3))
+        assert pd.implementation == f"{'typed_near_pixels' if dst and way == 'narrow_planes' else way}:{isa}"
+        found = dnn.Memory(desc.dst)
+        dnn.Primitive(pd).execute(src=dnn.Memory.from_numpy(encoded(x, src), desc.src), dst=found)
+        wanted = rounded(expected(alg, x, problem).astype(np.float32), to)
+        assert np.array_equal(decoded(found.numpy(), to), wanted)
 
 
 @pytest.mark.parametrize("stride", [*range(1, 10), 16, 17])

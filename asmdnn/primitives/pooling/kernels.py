@@ -146,9 +146,9 @@ def index_calls(maker: PoolKernels, runs: Sequence[Sequence[WindowRun]], carries
 
 
 def at_plane_level(maker: PoolKernels) -> PoolKernels:
-    """For the lower level if the CPU class wants it for planes of so few elements."""
+    """For the lower level if the CPU class wants it for f32 planes of so few elements."""
     is_small = prod(maker.planes.sizes) <= maker.tuning.pooling.narrow_plane
-    return replace(maker, isa=NARROWEST) if is_small else maker
+    return replace(maker, isa=NARROWEST) if is_small and maker.dtype == f32 else maker
 
 
 def check_planes(maker: PoolKernels) -> None:
@@ -157,7 +157,7 @@ def check_planes(maker: PoolKernels) -> None:
     single = all(sum(run.outputs for run in runs) == 1 for runs in axes)
     if not single or any(runs[0].window.inside != size for runs, size in zip(axes, planes.sizes, strict=True)):
         raise Refused("windows are no whole planes")
-    if planes.numbers() != tuple(step // f32.size_bytes for step in planes.src.axis_bytes):
+    if planes.numbers() != tuple(step // maker.dtype.size_bytes for step in planes.src.axis_bytes):
         raise Refused("planes are not dense")
 
 
@@ -170,7 +170,7 @@ def plane_calls(maker: PoolKernels) -> Iterator[PoolCall]:
         (loop,) = loops
         return PoolPlanesSpec(
             isa=maker.isa, alg=maker.alg, planes=loop.times, elements=elements, src_plane_bytes=loop.src_bytes,
-            dst_step_bytes=loop.dst_bytes, divisor=divisor, chain=maker.chain,
+            dst_step_bytes=loop.dst_bytes, divisor=divisor, chain=maker.chain, kind=maker.dtype.name,
         )  # fmt: skip
 
     planes = maker.planes

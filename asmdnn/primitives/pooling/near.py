@@ -1,13 +1,15 @@
 """Pooling of short rows by channels: a thread makes some channels dense, reduces them, and brings them back.
 
-Copies of these channels stay in scratch of the thread, in its caches.  If all channels became dense before the first
-one is reduced, larger tensors would leave L2, and threads would read what others have written.
+Copies of these channels stay in scratch of the thread, in its caches, and are f32 whatever the tensors are.  If all
+channels became dense before the first one is reduced, larger tensors would leave L2, and threads would read what others
+have written.
 """
 
 from collections.abc import Callable, Mapping
 from math import prod
 
 from asmdnn.isa.lines import LINE_BYTES
+from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
 from asmdnn.planning.phase import View
@@ -56,15 +58,19 @@ def add_channels(
         dims = (1, count, *whole.dims[2:])
         start = whole.offset0 + first * whole.strides[1]
         own[name] = MemoryDesc(dims, whole.dtype, strides=whole.strides, offset0=start)
-        dense[name] = MemoryDesc(dims, whole.dtype, "axb")
+        dense[name] = MemoryDesc(dims, f32, "axb")
         one.scratch[COPIES[name]] = dense[name].size_bytes
     add_reorder(one, Reordering("src", own["src"], COPIES["src"], dense["src"]))
     reduced = Assembly(assembly.tuning, assembly.isa)
-    add(reduced, replace(maker, planes=planes_for(dense["src"], dense["dst"]), streams=False), dense)
+    planes = planes_for(dense["src"], dense["dst"])
+    add(reduced, replace(maker, isa=f32_level(maker.isa), planes=planes, streams=False, dtype=f32), dense)
     one.add_plan(reduced.plan("", {}, ()), {name: View(copy) for name, copy in COPIES.items()})
     add_reorder(one, Reordering(COPIES["dst"], dense["dst"], "dst", own["dst"]))
     kept = {name: assembly.constant(name, data) for name, data in one.constants.items()}
-    moves = {name: [f32.size_bytes * n for n in (x.strides[0], count * x.strides[1])] for name, x in tensors.items()}
+    steps_in = {
+        name: (x.dtype.size_bytes * x.strides[0], x.dtype.size_bytes * x.strides[1]) for name, x in tensors.items()
+    }
+    moves = {name: [of_image, count * of_channel] for name, (of_image, of_channel) in steps_in.items()}
     steps = steps_of(one.plan("", {}, ()), kept)
     with beside_others(assembly, bool(assembly.phases)):
         add_each(assembly, steps, moves, (tensors["src"].dims[0], times), one.scratch)

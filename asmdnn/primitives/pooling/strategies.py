@@ -32,8 +32,10 @@ from asmdnn.primitives.pooling.taken import (
     dense_rows,
     long_rows,
     narrow_channels,
+    narrow_planes,
     narrow_rows,
     short_rows,
+    typed_rows,
     words,
 )
 from asmdnn.primitives.pooling.windows import reduced_runs, single_runs, undivided
@@ -175,9 +177,12 @@ STRATEGIES = (
     PoolStrategy("bytes_in_two_steps", words, check_overlap, add_two_steps, as_bits=True),
     PoolStrategy("bytes", words, any_windows, add_pixels, as_bits=True),
     PoolStrategy("narrow_pixels", narrow_channels, check_apart, add_pixels),
+    PoolStrategy("narrow_planes", narrow_planes, check_planes, add_planes),
     PoolStrategy("narrow_rows", narrow_rows, check_rows, add_rows),
     PoolStrategy("planes", dense_rows, check_planes, add_planes),
     PoolStrategy("near_pixels", short_rows, check_few, with_channels_near(add_pixels)),
+    PoolStrategy("typed_near_pixels", typed_rows, check_few, with_channels_near(add_pixels)),
+    PoolStrategy("typed_near_two_steps", typed_rows, check_overlap, with_channels_near(add_two_steps)),
     PoolStrategy("rows", long_rows, check_rows, add_rows),
     PoolStrategy("two_steps", channels_alone, check_overlap, add_two_steps),
     PoolStrategy("pixels", channels_alone, any_windows, add_pixels),

@@ -64,16 +64,22 @@ def dense_rows(request: PoolRequest) -> Tensors:
     return request.tensors
 
 
-def narrow_rows(request: PoolRequest) -> Tensors:
-    """Elements of 1 and 2 bytes, if rows of pixels are dense, and not so short that reorders to dense channels cost
-    less: of bf16 on Zen 4, 128x10x10 and 160x12x12 by rows take 1.3 to 2 times as long."""
+def narrow_planes(request: PoolRequest) -> Tensors:
+    """Elements of 1 and 2 bytes, if rows of pixels are dense."""
     check_narrow(request)
     src, dst = (request.tensors[name] for name in PLAIN)
     if channels_are_dense(src, dst) or not rows_are_dense(src, dst):
         raise Refused("src and dst have no dense rows")
-    if is_near(request) and src.dims[-1] <= lanes_of(request.isa):
-        raise Refused("rows fill a vector at most, and reorders stay in L2")
     return request.tensors
+
+
+def narrow_rows(request: PoolRequest) -> Tensors:
+    """The same, if rows are not so short that reorders to dense channels cost less: of bf16 on Zen 4, 128x10x10 and
+    160x12x12 by rows take 1.3 to 2 times as long."""
+    tensors = narrow_planes(request)
+    if is_near(request) and tensors["src"].dims[-1] <= lanes_of(request.isa):
+        raise Refused("rows fill a vector at most, and reorders stay in L2")
+    return tensors
 
 
 def long_rows(request: PoolRequest) -> Tensors:
@@ -100,6 +106,20 @@ def short_rows(request: PoolRequest) -> Tensors:
     if tuning.near_l3_share * bytes_of(tensors) > request.l3_bytes:
         raise Refused("src and dst come from too far for rows of copies")
     return tensors
+
+
+def typed_rows(request: PoolRequest) -> Tensors:
+    """Those that are no f32, if rows of pixels are dense: copies of some channels are."""
+    src, dst = (request.tensors[name] for name in PLAIN)
+    if request.has_post_ops or request.has_indices:
+        raise Refused("there are post-ops or indices")
+    if (src.dtype, dst.dtype) == (f32, f32):
+        raise Refused("src and dst are f32")
+    if channels_are_dense(src, dst) or not rows_are_dense(src, dst):
+        raise Refused("src and dst have no dense rows")
+    if request.engine.tuning.pooling.near_l3_share * bytes_of(request.tensors) > request.l3_bytes:
+        raise Refused("src and dst come from too far for rows of copies")
+    return request.tensors
 
 
 def is_short(row: Row, request: PoolRequest) -> bool:

@@ -122,10 +122,11 @@ def rows_case(spec: PoolRowsSpec, random: np.random.Generator, integers: bool) -
 
 
 def planes_case(spec: PoolPlanesSpec, random: np.random.Generator, integers: bool) -> Case:
-    memory = {name: elements(random, integers) for name in spec.frame}
+    kind = DATA_TYPES[spec.kind]
+    memory = {name: elements(random, integers or kind != f32, kind) for name in spec.frame}
     for i in range(spec.planes):
         plane, dst = memory["src"].load(i * spec.src_plane_bytes, spec.elements), i * spec.dst_step_bytes
-        result = np.array([reduced(spec.alg, [*plane])]) / spec.divisor
+        result = as_bytes(np.array([reduced(spec.alg, [*plane])]) / spec.divisor, kind)
         memory["dst"].store(dst, finished(spec.chain, result, memory, dst))
     return case_of(spec, memory)
 
