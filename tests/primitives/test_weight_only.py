@@ -1,5 +1,6 @@
 """MatMul with weights of 4 and 8 bits and scales by groups of k, which come with the call."""
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import asmdnn as dnn
-from asmdnn.errors import InvalidArguments, Unimplemented
+from asmdnn.errors import InvalidArguments
 from tests.support.plans import emulate_plan, proved_desc
 
 LIMITS = {dnn.s4: (-8, 7), dnn.u4: (0, 15), dnn.s8: (-128, 127), dnn.u8: (0, 255)}
@@ -160,9 +161,16 @@ def test_masks_without_groups(weights: dnn.DataType, masks: tuple[int | None, in
         one.check(memories["dst"].numpy())
 
 
-def test_k_that_is_no_multiple_of_16_is_refused() -> None:
-    with pytest.raises(Unimplemented, match="k is 60, weights of 4 bits are multiplied by a multiple of 16"):
-        dnn.primitive_desc(dnn.MatMul(t(2, 60), t(60, 4, dtype=dnn.s4), t(2, 4)))
+def reason_of(desc: dnn.MatMul, attr: dnn.Attr) -> str:
+    """Why kernels do not take weights as they are packed."""
+    answers = dnn.implementations(desc, attr)
+    return next(x.reason for x in answers if isinstance(x, dnn.Refusal) and x.implementation.startswith("unpacking"))
+
+
+def test_k_that_is_no_multiple_of_16_is_multiplied_as_floats() -> None:
+    desc = dnn.MatMul(t(2, 60), t(60, 4, dtype=dnn.s4), t(2, 4))
+    assert "k is 60, weights of 4 bits are multiplied by a multiple of 16" in reason_of(desc, dnn.Attr())
+    assert dnn.primitive_desc(desc).implementation.startswith("floats+")
 
 
 def test_nothing_to_do() -> None:
@@ -199,9 +207,13 @@ def t(*dims: int, dtype: dnn.DataType = dnn.f32) -> dnn.MemoryDesc:
     ({**GROUPS, "accumulation_mode": "s32"}, t(64, 4, dtype=dnn.u8), "sums are f32 here"),
     ({**GROUPS, "post_ops": [dnn.Sum()]}, t(64, 4, dtype=dnn.s4), "post-op sum is not implemented"),
 ])  # fmt: skip
-def test_what_is_refused(options: dict[str, Any], weights: dnn.MemoryDesc, says: str) -> None:
-    with pytest.raises((Unimplemented, InvalidArguments), match=says):
-        dnn.primitive_desc(dnn.MatMul(t(2, 64), weights, t(2, 4)), dnn.Attr(**{**SCALED, **options}))
+def test_what_kernels_refuse(options: dict[str, Any], weights: dnn.MemoryDesc, says: str) -> None:
+    desc, attr = dnn.MatMul(t(2, 64), weights, t(2, 4)), dnn.Attr(**{**SCALED, **options})
+    if "divide" in says:
+        with pytest.raises(InvalidArguments, match=says):
+            dnn.primitive_desc(desc, attr)
+    else:
+        assert re.search(says, reason_of(desc, attr))
 
 
 def test_other_kinds_have_no_groups() -> None:

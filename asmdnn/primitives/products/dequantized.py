@@ -24,15 +24,16 @@ from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.primitives.products.quantities import add_numbers, room_of
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import replace
-from asmdnn.types import FLOATS, INTEGERS8
+from asmdnn.types import FLOATS, FLOATS8, INTEGERS8, PACKED_TYPES, s4, u4
 
 FACTORS = ("src", "weights")
 KINDS = {"integers": S32, "floats": F32}
+QUANTIZED = (*INTEGERS8, s4, u4)
 
 
 def plans(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """One of each of KINDS, or why there is none; nothing of other types."""
-    if desc.src.dtype not in (*INTEGERS8, *FLOATS) or desc.weights.dtype not in INTEGERS8:
+    if desc.src.dtype not in (*INTEGERS8, *FLOATS, *FLOATS8) or not is_quantized(desc, attr):
         return
     isa = f32_level(engine.isa)
     for name, types in KINDS.items():
@@ -43,14 +44,27 @@ def plans(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
             yield Refusal(f"{name}:{isa}", str(reason))
 
 
+def is_quantized(desc: MatMul, attr: Attr) -> bool:
+    """Whether weights are integers or of 4 bits, or floats with scales that no other way has."""
+    floats = (*FLOATS, *FLOATS8)
+    return desc.weights.dtype in (*INTEGERS8, *PACKED_TYPES.values()) or (
+        desc.weights.dtype in floats and desc.src.dtype in floats and scales_k(desc, attr)
+    )
+
+
 def check(desc: MatMul, attr: Attr, types: Types) -> None:
     """Raise Refused for what others multiply, or nothing does."""
     if {name for of in (attr.scales, attr.zero_points) for name, _ in of} - {*FACTORS, "dst"}:
         raise Refused("scales and zero points are not of src, weights and dst")
     if "dst" in dict(attr.groups):
         raise Refused("groups are of dst, which has a scale for all or one for each index of a dim")
-    if types == S32 and desc.src.dtype in FLOATS:
-        raise Refused(f"src is {desc.src.dtype}, which is no integer")
+    kinds = {"src": desc.src.dtype, "weights": desc.weights.dtype}
+    floats = {x: f"{x} {'are' if x == 'weights' else 'is'} {t}" for x, t in kinds.items() if t not in QUANTIZED}
+    if types == S32 and floats:
+        raise Refused(f"{min(floats.values())}: only integers have sums of integers")
+    points = [floats[x] for x, _ in attr.zero_points if x in floats]
+    if points:
+        raise Refused(f"zero points are for integers, and {points[0]}: leave them out")
     if types == S32 and scales_k(desc, attr):
         raise Refused("scales along k come before sums, and these are of integers")
 

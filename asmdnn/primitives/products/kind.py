@@ -41,8 +41,8 @@ def weight_only(desc: MatMul, attr: Attr, engine: Engine) -> Answer:
 
 
 def of_numbers(desc: MatMul, attr: Attr, engine: Engine) -> Iterator[Answer]:
-    """Of bytes whose scales and zero points no other way takes; imported as rarely."""
-    if desc.weights.dtype in INTEGERS:
+    """Of numbers whose scales and zero points no other way takes; imported as rarely."""
+    if desc.weights.dtype in INTEGERS or desc.weights.dtype.in_a_byte > 1 or attr.groups:
         with importing():
             from asmdnn.primitives.products.dequantized import plans
 

@@ -20,11 +20,12 @@ from asmdnn.primitives.attributes.post_ops import Binary
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.elementwise import binary
 from asmdnn.primitives.elementwise.binary import BinaryForward
+from asmdnn.primitives.reorder import packed
 from asmdnn.primitives.reorder.plan import reordered
 from asmdnn.primitives.reorder.reorder import Reorder
 from asmdnn.primitives.shapes.formats import row_major
 from asmdnn.records import dataclass
-from asmdnn.types import DataType, f32, s32
+from asmdnn.types import FLOATS8, DataType, f32, s32
 
 GROUPED_DIMS = 2  # the last ones
 Cuts = tuple[tuple[bool, ...], tuple[int, ...]]  # which dims are cut into groups, and the sizes of these
@@ -89,11 +90,8 @@ def add_numbers(
     points, scales = found["zero_points"], found["scales"]
     if not desc.nelems():
         return {each.name: each.passed for each in (points, scales) if each}
-    if desc.inner_blocks:
-        plain = row_major(desc.dims, desc)
-        copy = assembly.room(f"plain {name}", plain.size_bytes)
-        assembly.add_plan(reordered(Reorder(desc, plain), NO_ATTR, engine), {"src": source, "dst": View(copy)})
-        desc, source = plain, View(copy)
+    if desc.inner_blocks or is_converted(desc.dtype):
+        desc, source = add_plain(assembly, engine, tensor, target)
     first = points or scales
     if first is None:
         assembly.add_plan(reordered(Reorder(desc, target), NO_ATTR, engine), {"src": source, "dst": View(room)})
@@ -114,6 +112,27 @@ def add_numbers(
         places["binary_0"] = View(scales.name)
     assembly.add_plan(made, places)
     return {each.name: each.passed for each in (points, scales) if each}
+
+
+def is_converted(dtype: DataType) -> bool:
+    """Whether no binary operation reads elements of the type."""
+    return dtype.in_a_byte > 1 or dtype in FLOATS8
+
+
+def add_plain(
+    assembly: Assembly, engine: Engine, tensor: tuple[str, MemoryDesc], target: MemoryDesc
+) -> tuple[MemoryDesc, View]:
+    """Adds the copy of a tensor, by its name and as it is passed, that a binary operation reads.  Raises Refused."""
+    name, desc = tensor
+    kind = target.dtype if is_converted(desc.dtype) else desc.dtype
+    plain = row_major(desc.dims, MemoryDesc(desc.dims, kind, "any"))
+    copy = assembly.room(f"plain {name}", plain.size_bytes)
+    step = Reorder(desc, plain)
+    made = packed.plan(step, NO_ATTR, engine) if desc.dtype.in_a_byte > 1 else reordered(step, NO_ATTR, engine)
+    if not isinstance(made, Plan):
+        raise Refused(made.reason)
+    assembly.add_plan(made, {"src": View(name), "dst": View(copy)})
+    return plain, View(copy)
 
 
 def room_of(name: str) -> str:
