@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from asmdnn.corpus.conv import LANES, of_levels
+from asmdnn.corpus.conv import LANES, of_levels, rounded
 from asmdnn.generators.functions.postops import BinaryOp, EltwiseOp, Operand
-from asmdnn.generators.functions.reduce import AT_ONCE, NEUTRAL, ReduceSpec, TypedReduceSpec
+from asmdnn.generators.functions.reduce import AT_ONCE, NEUTRAL, SHORT, ReduceSpec, TypedReduceSpec
 from asmdnn.isa.elements import NUMBERS, size_of
 
 GAP = 3  # elements between rows
@@ -56,11 +56,11 @@ def functions(isa: str) -> Iterator[ReduceSpec]:
 
 def prefetched(isa: str) -> Iterator[ReduceSpec]:
     """In the loop, and without one."""
-    for count, kind in ((2 * AT_ONCE + 1, "f32"), (2 * AT_ONCE + 1, "bf16"), (AT_ONCE, "f32")):
+    for count, kind, made in ((9, "f32", "f32"), (9, "bf16", "f32"), (AT_ONCE, "f32", "f32"), (9, "f32", "bf16")):
         elements = count * LANES[isa] + 2
         yield TypedReduceSpec(
             isa=isa, along="rows", op="sum", rows=2, elements=elements, src_row_bytes=size_of(kind) * elements,
-            dst_row_bytes=4, prefetches=True, kind=kind,
+            dst_row_bytes=size_of(made), prefetches=True, kind=kind, made=made,
         )  # fmt: skip
 
 
@@ -90,4 +90,33 @@ def typed(isa: str) -> Iterator[TypedReduceSpec]:
         )  # fmt: skip
 
 
-FAMILIES = of_levels("reduce", along=along, down=down, functions=functions, typed=typed, prefetched=prefetched)
+def results(isa: str) -> Iterator[TypedReduceSpec]:
+    """Of the type that is read: dense ones, which wait for a vector, and those of long rows, which do not; one alone;
+    apart; of lanes; functions after, with an operand."""
+    lanes = LANES[isa]
+    after = (BinaryOp("mul", Operand(2, 4, 0, True)),)
+    for kind in ("bf16", "f16", "s32", "s8", "u8"):
+        size = size_of(kind)
+        for rows, apart in ((lanes + 3, size), (1, size), (2, 3 * size)):
+            yield TypedReduceSpec(
+                isa=isa, along="rows", op="sum", rows=rows, elements=lanes + 3, src_row_bytes=size * (lanes + 3),
+                dst_row_bytes=apart, after=after if apart == size else (), kind=kind, made=kind,
+            )  # fmt: skip
+        elements = 2 * AT_ONCE * lanes + lanes + 2
+        yield TypedReduceSpec(
+            isa=isa, along="lanes", op="max", rows=3, elements=elements, src_row_bytes=size * elements,
+            dst_row_bytes=0, kind=kind, made=kind,
+        )  # fmt: skip
+    for rows, elements in ((2 * lanes + 1, 3), (2, SHORT * lanes + 1)):
+        yield TypedReduceSpec(
+            isa=isa, along="rows", op="max", rows=rows, elements=elements, src_row_bytes=4 * elements, dst_row_bytes=2,
+            made="bf16",
+        )  # fmt: skip
+
+
+FAMILIES = {
+    **of_levels(
+        "reduce", along=along, down=down, functions=functions, typed=typed, prefetched=prefetched, results=results
+    ),
+    "reduce-rounded": rounded(results),
+}

@@ -46,6 +46,35 @@ def test_other_types_are_converted_as_they_are_loaded(isa: str, dtype: Any) -> N
             np.testing.assert_array_equal(dst.numpy(), run(plain, x, engine))
 
 
+@pytest.mark.parametrize("made", [dnn.bf16, dnn.f16, dnn.s32, dnn.s8, dnn.u8], ids=str)
+@pytest.mark.parametrize("read", [dnn.f32, None], ids=str)
+def test_results_are_rounded_as_they_are_stored(isa: str, made: Any, read: Any) -> None:
+    """The numbers of f32, rounded once, in every form; the plan has no phase more."""
+    cases = (
+        ((150, 7), (1,), "ab"),
+        ((90, 37), (0,), "ab"),
+        ((3, 16, 5, 9), (2, 3), "aBcd8b"),
+        ((9, 5, 11), (2,), "bac"),
+    )
+    for dims, axes, tag in (*cases, ((200, 300), (0, 1), "ab")):
+        for alg in ("mean", "max", "logsumexp", "norm_lp_sum"):
+            plain = described(alg, dims, axes, tag)
+            result = dnn.MemoryDesc(plain.dst.dims, dnn.f32, tag if tag == "bac" else plain.dst.tag)
+            plain = dnn.ReductionForward(alg, plain.src, result)
+            typed = dnn.ReductionForward(alg, *(
+                dnn.MemoryDesc(t.dims, kind, t.tag) for t, kind in ((plain.src, read or made), (result, made))
+            ))  # fmt: skip
+            x = np.rint(60 * numbers(*dims) - 55).astype(np.float32).clip(0)
+            engine = dnn.Engine(isa=isa, threads=2)
+            pd = proved_desc(typed, engine=engine)
+            assert len(pd.plan.phases) == len(dnn.primitive_desc(plain, engine=engine).plan.phases)
+            src = dnn.reorder(dnn.Memory.from_numpy(x, plain.src), typed.src)
+            dst = dnn.Memory(typed.dst)
+            dnn.Primitive(pd).execute(src=src, dst=dst)
+            exact = dnn.reorder(dnn.Memory.from_numpy(run(plain, x, engine), result), typed.dst)
+            np.testing.assert_array_equal(dst.numpy(), exact.numpy())
+
+
 @pytest.mark.parametrize("dims_axes", [((2, 3, 70), (2,)), ((2, 3, 70), (0, 2)), ((90, 5), (0,)), ((7, 9, 11), (0, 1))])
 def test_trees(isa: str, dims_axes: Any) -> None:
     """Small chunks, unequal ones, and several levels; the same bits for every number of threads."""

@@ -15,6 +15,7 @@ from asmdnn.isa.assembler import Pointer, Register, mem
 from asmdnn.isa.element import Element
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Broadcast, Vector
+from asmdnn.types import F32_BYTES
 
 SRC, DST = range(2)
 OTHER_REGISTERS = 3  # general-purpose ones: rows left, the place in a row, a tail's bits
@@ -122,11 +123,12 @@ class Rows(Computation):
         steps = [r * self.src_row_bytes for r in range(rows)]
         return [x for step in steps for x in vectors.sources(lambda: self.src, further_bytes=step, kind=kind)]
 
-    def prefetch(self, vectors: Vectors, ahead_bytes: int = AHEAD_BYTES) -> None:
+    def prefetch(self, vectors: Vectors, ahead_bytes: int = AHEAD_BYTES, element_bytes: int = F32_BYTES) -> None:
         """What vectors of src further on will be, if they are those of a loop."""
         if vectors.index:
-            for line in range(0, vectors.count * self.v.lanes * vectors.unit, LINE_BYTES):
-                self.v.asm.PREFETCHT0(mem(self.src, ahead_bytes + line, index=vectors.index))
+            scale = element_bytes // vectors.unit
+            for line in range(0, vectors.count * self.v.lanes * element_bytes, LINE_BYTES):
+                self.v.asm.PREFETCHT0(mem(self.src, ahead_bytes + line, index=vectors.index, scale=scale))
 
 
 def steps_of(operands: Sequence[Operand | None]) -> dict[int, int]:

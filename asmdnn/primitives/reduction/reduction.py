@@ -11,7 +11,8 @@ from asmdnn.generators.functions.expression import Builder
 from asmdnn.generators.functions.postops import EltwiseOp, ExpressionOp, Operand, PostOp
 from asmdnn.generators.functions.program import Program
 from asmdnn.generators.functions.reduce import ReduceSpec, TypedReduceSpec
-from asmdnn.isa.elements import size_of
+from asmdnn.generators.functions.rows import F32_TYPES
+from asmdnn.isa.elements import narrowing_level, size_of
 from asmdnn.isa.vectors import NARROWEST, f32_level, lanes_of
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.assembly import Assembly
@@ -30,17 +31,18 @@ from asmdnn.primitives.reorder.copies import WORD, between_reorders
 from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_major
 from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import dataclass, fields, replace
-from asmdnn.types import DATA_TYPES, f32
+from asmdnn.types import DATA_TYPES, F32_BYTES, HALF_FLOATS, INTEGERS8, DataType, f32, s32
 
 NAME = "reduction"
 MAXIMA, RESULT = "maxima", "result"
 ROWS, LANES, PLAIN = "rows", "lanes", "plain"  # the implementations
+ROUNDED = (*HALF_FLOATS, s32, *INTEGERS8)  # results that kernels round as they store them
 NOT_READ = "neither what is reduced nor what stays is dense in loops that kernels read"
 
 
 @dataclass(frozen=True, slots=True)
 class Reductions(TreeKernels):
-    """One operation; `before` and `after` may read what is beside."""
+    """One operation; `before` and `after` may read what is beside.  kind, made: the types of src and of the results."""
 
     isa: str
     op: str
@@ -49,6 +51,7 @@ class Reductions(TreeKernels):
     results: tuple[str, ...] = ("dst",)
     beside: tuple[str, ...] = ()
     kind: str = "f32"
+    made: str = "f32"
     narrow_elements: int = 0  # of dense rows so short, of which nothing is computed before, take the lowest level
     prefetches: bool = False  # rows of src
 
@@ -56,23 +59,32 @@ class Reductions(TreeKernels):
     def src_bytes(self) -> int:
         return size_of(self.kind)
 
+    @property
+    def result_bytes(self) -> int:
+        return size_of(self.made)
+
     def first(self, chunk: Chunk, is_last: bool) -> KernelSpec:
         beside = Operand(2, chunk.dst_row_bytes, 0, chunk.along == "rows")
-        spec = self.spec(chunk, self.chain(self.before, beside), self.chain(self.after if is_last else None, beside))
-        if self.prefetches and chunk.along == "rows":
-            spec = replace(spec, prefetches=True)
-        return spec if self.kind == "f32" else typed(spec, self.kind)
+        after = self.chain(self.after if is_last else None, beside)
+        types = self.kind, self.made if is_last else "f32"
+        spec = self.spec(chunk, self.chain(self.before, beside), after, types)
+        return replace(spec, prefetches=True) if self.prefetches and chunk.along == "rows" else spec
 
     def merge(self, chunk: Chunk, counts: tuple[int, int], is_last: bool) -> KernelSpec:
-        return self.spec(chunk, (), self.chain(self.after if is_last else None, Operand(2, 0, 0, False)))
+        after = self.chain(self.after if is_last else None, Operand(2, 0, 0, False))
+        return self.spec(chunk, (), after, ("f32", self.made if is_last else "f32"))
 
-    def spec(self, chunk: Chunk, before: tuple[PostOp, ...], after: tuple[PostOp, ...]) -> ReduceSpec:
+    def spec(
+        self, chunk: Chunk, before: tuple[PostOp, ...], after: tuple[PostOp, ...], types: tuple[str, str]
+    ) -> ReduceSpec:
         is_short = chunk.along == "rows" and chunk.elements <= self.narrow_elements
-        isa = NARROWEST if is_short and not before else self.isa
-        return ReduceSpec(
+        isa = NARROWEST if is_short and not before else f32_level(self.isa) if types[1] == "f32" else self.isa
+        spec = ReduceSpec(
             isa=isa, along=chunk.along, op=self.op, rows=chunk.rows, elements=chunk.elements,
-            src_row_bytes=chunk.src_row_bytes, dst_row_bytes=chunk.dst_row_bytes, before=before, after=after,
+            src_row_bytes=chunk.src_row_bytes, dst_row_bytes=chunk.dst_row_bytes * size_of(types[1]) // F32_BYTES,
+            before=before, after=after,
         )  # fmt: skip
+        return spec if types == F32_TYPES else typed(spec, *types)
 
     def chain(self, program: Program | None, beside: Operand) -> tuple[PostOp, ...]:
         return () if program is None else (ExpressionOp(program, (beside,) if program.inputs > 1 else ()),)
@@ -85,9 +97,9 @@ class Reductions(TreeKernels):
         return tuning.call_cycles + spec.rows * (tuning.row_cycles + vectors * (2 + steps))
 
 
-def typed(spec: ReduceSpec, kind: str) -> TypedReduceSpec:
-    """The same of elements of another type."""
-    return TypedReduceSpec(**{each.name: getattr(spec, each.name) for each in fields(spec)}, kind=kind)
+def typed(spec: ReduceSpec, kind: str, made: str) -> TypedReduceSpec:
+    """The same of elements of another type, and to such elements."""
+    return TypedReduceSpec(**{each.name: getattr(spec, each.name) for each in fields(spec)}, kind=kind, made=made)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,11 +127,12 @@ class ReductionRequest:
 
     def planned(self, way: str, src: MemoryDesc) -> Plan:
         """The plan of src in a format that is read, between reorders of tensors that are passed otherwise."""
-        own, source = dense_like(src, self.dst), self.source(src)
+        is_rounded = self.separate_attr is None and self.passed["dst"].dtype in ROUNDED
+        own, source = dense_like(src, self.passed["dst"] if is_rounded else self.dst), self.source(src)
         if source is None:
             raise Refused(f"neighbours in src, {src}, are more than 2 GiB of f32 apart: reduce parts of it")
         engine, assembly = self.engine, Assembly(self.engine.tuning, self.engine.isa)
-        add_reduction(assembly, self.desc, self.isa, source, prod(own.dims))
+        add_reduction(assembly, self.desc, own.dtype, source, prod(own.dims))
         inner = assembly.plan(f"{way}:{self.isa}", {"src": src, "dst": own}, ("dst",))
         if self.separate_attr is None:
             return between_reorders(inner, self.passed, engine.tuning, isa=engine.isa)
@@ -174,22 +187,24 @@ def of_plain_copy(request: ReductionRequest) -> Plan:
     return request.planned(PLAIN, row_major(src.dims, src))
 
 
-def add_reduction(assembly: Assembly, desc: ReductionForward, isa: str, source: ReductionSource, elements: int) -> None:
-    """Its phases."""
-    tuning, dtype = assembly.tuning.reduction, desc.src.dtype
-    is_far = dtype.size_bytes * prod(desc.src.dims) >= tuning.prefetched_bytes
-    common = partial(Reductions, isa, kind=dtype.name, prefetches=is_far)
+def add_reduction(
+    assembly: Assembly, desc: ReductionForward, made: DataType, source: ReductionSource, elements: int
+) -> None:
+    """Its phases; made: the type of the results."""
+    tuning, src = assembly.tuning.reduction, desc.src.dtype
+    is_far = src.size_bytes * prod(desc.src.dims) >= tuning.prefetched_bytes
+    common = partial(Reductions, narrowing_level(made.name, assembly.isa), kind=src.name, prefetches=is_far)
     narrow = tuning.narrow_elements
     if desc.alg == "logsumexp":
         assembly.scratch[MAXIMA] = f32.size_bytes * elements
         largest = common("max", None, None, (MAXIMA,), narrow_elements=narrow)
         Tree(assembly, largest, elements).grow(source)
-        sums = common("sum", power_of_difference(), log_and_most(), beside=(MAXIMA,))
+        sums = common("sum", power_of_difference(), log_and_most(), beside=(MAXIMA,), made=made.name)
         Tree(assembly, sums, elements).grow(source)
         return
     op = desc.alg if desc.alg in ("max", "min", "mul") else "sum"
     count = prod(desc.src.dims) // elements
-    own = common(op, before(desc.alg, desc.p), after(desc, count), narrow_elements=narrow)
+    own = common(op, before(desc.alg, desc.p), after(desc, count), made=made.name, narrow_elements=narrow)
     Tree(assembly, own, elements).grow(source)
 
 

@@ -33,6 +33,11 @@ class TreeKernels(ABC):
         """Of an element of each operand."""
         return (f32.size_bytes,) * len(self.operands)
 
+    @property
+    def result_bytes(self) -> int:
+        """Of an element of the results; those of levels between are f32."""
+        return f32.size_bytes
+
     @abstractmethod
     def first(self, chunk: "Chunk", is_last: bool) -> KernelSpec:
         """Of chunks of src."""
@@ -48,8 +53,8 @@ class TreeKernels(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """What a kernel is called for: see ReduceSpec.  operands: of each, the steps from row to row and from element to
-    element, in elements."""
+    """What a kernel is called for: see ReduceSpec.  dst_row_bytes: of f32.  operands: of each, the steps from row to
+    row and from element to element, in elements."""
 
     along: str
     rows: int

@@ -57,7 +57,7 @@ class Tree:
                     steps = tuple(zip(down, here[1:], strict=True))
                     chunk = Chunk("lanes", size, some.extent, size_bytes * row.strides[SRC], 0, steps)
                 calls.append((self.kernels.first(chunk, is_last), piece, others(piece, some)))
-        sizes = (size_bytes, *self.kernels.operand_bytes)
+        sizes = (size_bytes, *self.kernels.operand_bytes, *self.written_bytes(is_last))
         self.add(calls, (buffer, *self.kernels.operands, *written, *self.kernels.beside), sizes)
         last = row.extent - (chunks[-1] - 1) * part
         self.merge_all(chunks, (part, last), written)
@@ -134,7 +134,11 @@ class Tree:
                 chunk = Chunk("lanes", rows, some.extent, F32_BYTES * size, 0)
                 spec = self.kernels.merge(chunk, (counts[0], last), is_last)
                 calls.append((spec, piece, others(piece, some)))
-        self.add(calls, (*read, *written, *self.kernels.beside))
+        self.add(calls, (*read, *written, *self.kernels.beside), (*[F32_BYTES] * many, *self.written_bytes(is_last)))
+
+    def written_bytes(self, is_last: bool) -> tuple[int, ...]:
+        """Of an element of each result of a level."""
+        return (self.kernels.result_bytes if is_last else F32_BYTES,) * len(self.kernels.results)
 
     def next_results(self, chunks: int) -> tuple[tuple[str, ...], bool]:
         """The buffers of a level's results, and whether they are those of the tree."""
