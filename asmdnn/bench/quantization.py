@@ -3,9 +3,9 @@
 Entries are ARGUMENT:POLICY[:VALUE[*]][:TYPE[:GROUPS]], joined by +.  The policy says which dims have values of their
 own; a value is needed for `common`, where others have random ones if none is given.  benchdnn's `*` (passed at run
 time) is accepted, and a number whose bit d stands for dim d, as verbose lines have it.  Scales are f32, zero points
-s32; weights of a product may have groups, as `wei:per_ocic:f32:32x1`: 32 of k share a scale, and zero points may be
-called s8, u8, s4 or u4, whose numbers they then have.  Other types, and arguments and policies that only oneDNN has,
-raise Unimplemented.
+s32 here.  Scales may be called another type of floats that has their numbers, zero points s8, u8, s4 or u4.  What
+oneDNN takes by value (`host_scalar`) is a tensor of one number.  Weights of a product may have groups, as
+`wei:per_ocic:f32:32x1`: 32 of k share a scale.  Arguments and policies that only oneDNN has raise Unimplemented.
 """
 
 import math
@@ -23,12 +23,16 @@ from asmdnn.primitives.attributes.numbers import FLOAT32_MAX
 from asmdnn.primitives.attributes.words import number_word
 from asmdnn.records import dataclass
 
-POLICIES = {"common": 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8}
+COMMON, BY_VALUE = "common", "host_scalar"
+POLICIES = {
+    COMMON: 0, "per_dim_0": 1, "per_dim_1": 2, "per_dim_01": 3, "per_dim_2": 4, "per_dim_3": 8, BY_VALUE: 0,
+}  # fmt: skip
 PER_CHANNEL, PER_BOTH = "per_oc", "per_ocic"
-SMALL = ("s8", "u8", "s4", "u4")  # types of zero points, which are s32 here
+SMALL = {"s8": (-128, 127), "u8": (0, 255), "s4": (-8, 7), "u4": (0, 15)}  # types of zero points, which are s32 here
+DIGITS = {"f32": 24, "bf16": 8, "f16": 11, "f8_e4m3": 4, "f8_e5m2": 3, "e8m0": 1}  # of types of scales, in bits
 MOST_GROUP = 1 << 31
 UNBUILT_ARGUMENT = re.compile("(src1?|wei|dst|bia|msrc[0-9]+|attr_post_op_dw_(wei|dst))")
-UNBUILT_POLICY = re.compile("per_(ocic|tensor|mb|dim_[0-9]+)|host_scalar")
+UNBUILT_POLICY = re.compile("per_(ocic|tensor|mb|dim_[0-9]+)")
 JOINT = re.compile(r"\+|(?<!attr_post_op_dw)_(?=(?:src|wei|dst):)")  # older files have _
 EXPONENTS = (-3, 4)  # random scales are powers of two, which do not round
 LARGEST_ZERO_POINT = 7
@@ -122,14 +126,26 @@ def _quantity(entry: str, arguments: Sequence[str], whole: bool, grouped: Sequen
     value = rest.pop(0) if rest and rest[0].lower() not in ALL_DATA_TYPES else ""
     if rest and rest[0].lower() not in ALL_DATA_TYPES:
         raise InvalidArguments(f"has '{entry}': after the value comes a data type, then groups")
-    known = ("s32", *SMALL * may_group) if whole else ("f32",)
-    if rest and (rest[0].lower() not in known or len(rest) > 1 + may_group):
-        raise Unimplemented(f"has '{entry}', and only plain {'s32' if whole else 'f32'} is built yet")
-    if not value and policy == "common":
-        raise InvalidArguments(f"has '{entry}' without a value: write {argument}:common:2")
+    known = ("s32", *SMALL) if whole else tuple(DIGITS)
+    if rest and rest[0].lower() not in known:
+        raise Unimplemented(f"has '{entry}', and only {', '.join(known)} is built yet")
+    if len(rest) > 1 + may_group:
+        raise Unimplemented(f"has '{entry}': groups of {argument} are not built yet")
+    if not value and policy in (COMMON, BY_VALUE):
+        raise InvalidArguments(f"has '{entry}' without a value: write {argument}:{policy}:2")
     number = real(value.removesuffix("*"), whole) if value else None
-    dtype = rest[0].lower() if rest and (len(rest) > 1 or rest[0].lower() in SMALL) else ""
+    dtype = rest[0].lower() if rest and (len(rest) > 1 or rest[0].lower() not in ("f32", "s32")) else ""
+    if number is not None and dtype and not has_number(dtype, number):
+        raise Unimplemented(f"has '{entry}', and {dtype} has no {number_word(number)}: rounding it is not built yet")
     return Quantity(argument, policy, number, dtype, _groups(entry, rest[1]) if len(rest) > 1 else ())
+
+
+def has_number(dtype: str, number: float) -> bool:
+    """Whether the type has it; exponents beyond are not looked for."""
+    if dtype in DIGITS:
+        return math.ldexp(math.frexp(number)[0], DIGITS[dtype]).is_integer() and (number > 0 or dtype != "e8m0")
+    least, most = SMALL.get(dtype, (-math.inf, math.inf))
+    return least <= number <= most
 
 
 def _groups(entry: str, word: str) -> tuple[int, ...]:

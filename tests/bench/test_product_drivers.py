@@ -341,3 +341,16 @@ def test_weights_of_4_bits(capsys: pytest.CaptureFixture[str]) -> None:
 def test_groups_that_are_none(words: str, says: str) -> None:
     with pytest.raises(InvalidArguments, match=says):
         read(words)
+
+
+@pytest.mark.parametrize("words", [
+    "--attr-scales=src:host_scalar:0.25+dst:host_scalar:2 --attr-zero-points=src:host_scalar:31",
+    "--attr-scales=wei:per_oc:bf16+dst:common:3:f16 --attr-zero-points=dst:common:5:u8",
+    "--attr-scales=src:common:4:e8m0",
+])  # fmt: skip
+def test_scales_of_other_types_and_by_value(capsys: pytest.CaptureFixture[str], words: str) -> None:
+    """They are tensors of f32 and s32; the words stay what they were."""
+    call = f"--matmul --dt=u8:s8:u8 {words} 7x33:33x19"
+    passed(run(capsys, *call.split())[1], 1)
+    (case,) = read(call)
+    assert all(word in str(case) for word in words.split())
