@@ -249,3 +249,21 @@ def test_what_does_not_fit(changed: dict[str, tuple[int, ...]], message: str) ->
 def test_problems_that_are_none(text: str, message: str) -> None:
     with pytest.raises(dnn.InvalidArguments, match=message):
         parse_deconv_problem(text)
+
+
+@pytest.mark.parametrize(("channels", "along"), [(17, True), (300, False)])
+@pytest.mark.parametrize("types", [(dnn.u8, dnn.s8, dnn.u8), (dnn.bf16,) * 3], ids=str)
+def test_pixels_that_lie_apart_are_written_whole(channels: int, along: bool, types: tuple[dnn.DataType, ...]) -> None:
+    """Of channels last, where L1 keeps all weights: a tile takes all panels before the next tile, and no line of dst
+    waits for its pixel's other channels."""
+    src, weights, dst = types
+    tensors = (
+        dnn.MemoryDesc((1, channels, 14, 14), src, "nhwc"), dnn.MemoryDesc((512, channels, 1, 1), weights, "any"),
+        dnn.MemoryDesc((1, 512, 27, 27), dst, "nhwc"),
+    )  # fmt: skip
+    desc = dnn.DeconvolutionForward(*tensors, strides=(2, 2))
+    pd = proved_desc(desc, engine=dnn.Engine(isa="avx512_core_bf16", threads=1, machine="zen5"))
+    assert pd.implementation.startswith("direct:")
+    places = pd.plan.phases[0].records[:, 1 + DST]
+    two_rows = 2 * 27 * 512 * dst.size_bytes
+    assert (places[: len(places) // 14].max() < two_rows) == along
