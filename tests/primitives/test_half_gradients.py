@@ -59,6 +59,21 @@ def compare(desc: Any, arrays: Any, wanted: Any, level: str, errors: Any = None)
     return name
 
 
+LARGE = ("g19mb2ic19ih12oc19kh11ph5", "g19mb1ic19ih25oc19kh21sh2ph10", "g9mb1ic9ih9oc9kh9ph4")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("dtype", HALVES, ids=str)
+@pytest.mark.parametrize("text", LARGE)
+def test_large_depthwise_kernels(level: str, text: str, dtype: dnn.DataType) -> None:
+    """They are multiplied as f32, of copies, from 100 positions for a pixel of diff_src on."""
+    for tag in ("any", "nhwc", "nchw"):
+        desc, arrays, wanted = of_data.gradient(text, tag, tag)
+        for wide in ((), ("diff_src",)):
+            way = compare(halved(desc, dtype, *wide), arrays, wanted, level)
+            assert ("widen+depthwise:" in way) == ("kh9" not in text), way
+
+
 CONVOLUTIONS = ("mb2ic20ih7oc24kh3sh2ph1", "mb1ic9ih6oc33kh1", "g19mb2ic19ih7oc19kh3ph1", "deconv:mb2ic20ih5oc24kh3sh2")
 
 

@@ -10,6 +10,7 @@ from asmdnn.primitives.core.kind import Kind, Words
 from asmdnn.primitives.core.ways import Entries, listed
 from asmdnn.primitives.core.widening import widened
 from asmdnn.primitives.deconvolution import direct, few_outputs, grouped, tiles
+from asmdnn.primitives.deconvolution import widened as widened_rows
 from asmdnn.primitives.deconvolution.candidates import candidates
 from asmdnn.primitives.deconvolution.parts import parts_of
 from asmdnn.primitives.products.plan import thrice
@@ -20,7 +21,7 @@ def words(desc: DeconvolutionForward) -> Words:
     return Words("deconvolution", f"alg:{desc.algorithm_name}", problem_word(desc), desc.prop_kind.value)
 
 
-DIRECT = scaling_src((grouped.plans, few_outputs.plans, direct.plans))
+DIRECT = scaling_src((widened_rows.plans, grouped.plans, few_outputs.plans, direct.plans))
 WAYS: Entries = (
     float8,
     widened(channels=1),
