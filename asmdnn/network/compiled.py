@@ -68,6 +68,7 @@ def compiled(graph: StaticGraph, segment: GraphSegment, engine: Engine, pool: We
 def of_steps(segment: GraphSegment, own: StaticGraph, way: FormatPath, pool: WeightPool) -> CompiledSegment:
     """The steps of a way in one memory; the way stays as it is."""
     steps = way.steps.branch()
+    steps.settle_weights()
     joined = join(steps, {**own.outputs, **{result_name(name): name for name in steps.integers.checked}})
     layout = layout_of(joined)
     plan = placed_plan(joined, layout)
@@ -76,7 +77,7 @@ def of_steps(segment: GraphSegment, own: StaticGraph, way: FormatPath, pool: Wei
         own,
         way,
         steps=tuple(steps.steps),
-        weights=steps.memory.weights,
+        weights=steps.memory.settled_weights,
         joined=joined,
         layout=layout,
         plan=plan,

@@ -10,11 +10,11 @@ from asmdnn.network.graph import Array, Node
 from asmdnn.network.joining.buffers import NetworkBuffers
 from asmdnn.network.joining.place import Place
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
-from asmdnn.primitives.core.description import Description
+from asmdnn.primitives.core.description import Description, asked
 from asmdnn.primitives.core.descriptor import PrimitiveDesc
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.reorder.reorder import Reorder
-from asmdnn.records import dataclass
+from asmdnn.records import altered, dataclass
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,14 @@ class NetworkStep:
     @property
     def is_reorder(self) -> bool:
         return isinstance(self.pd.desc, Reorder)
+
+    def with_names(self, names: Mapping[str, str]) -> "NetworkStep":
+        """The same where some buffers have other names."""
+        if names.keys().isdisjoint(self.buffers.values()):
+            return self
+        own = {argument: names.get(name, name) for argument, name in self.buffers.items()}
+        found: NetworkStep = altered(self, buffers=MappingProxyType(own))
+        return found
 
 
 class StepList:
@@ -68,7 +76,11 @@ class StepList:
         """
         plan, buffers, made = pd.plan, dict[str, str](), list[Place]()
         for argument, (name, array) in constants.items():
-            buffers[argument] = self.memory.add_weight(name, array, plan.tensors[argument]).buffer
+            wanted = asked(pd.desc).get(argument)
+            if wanted is not None and wanted.is_any:
+                buffers[argument] = self.memory.add_chosen(name, array, pd, argument, wanted)
+            else:
+                buffers[argument] = self.memory.add_weight(name, array, plan.tensors[argument]).buffer
         for argument, place in places.items():
             buffers[argument] = place.buffer
             if place.desc != plan.tensors[argument]:
@@ -81,6 +93,11 @@ class StepList:
         further = tuple((value, argument) for argument, value in others if value)
         self.steps.append(NetworkStep(label, pd, buffers, tuple(nodes), result, output, further=further))
         return made
+
+    def settle_weights(self) -> None:
+        """Have each weight in the format that its primitive's plan has."""
+        self.memory, names = self.memory.settled()
+        self.steps = [step.with_names(names) for step in self.steps]
 
     def chosen(self, desc: Description, argument: str, attr: Attr = NO_ATTR) -> MemoryDesc:
         """The format that a primitive chooses for an argument which is any."""

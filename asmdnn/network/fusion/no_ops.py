@@ -12,6 +12,7 @@ from asmdnn.network.operators.resizing import CROP, coordinates_of, resize_input
 from asmdnn.network.static import StaticGraph, needed
 
 SAME_IF_DIMS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Tile"}
+MOVES = {*SAME_IF_DIMS, "Slice", "Pad", "Resize", "Upsample", "Concat"}
 
 
 def without_no_ops(graph: StaticGraph) -> StaticGraph:
@@ -38,11 +39,15 @@ def without_no_ops(graph: StaticGraph) -> StaticGraph:
 
 
 def is_idle(graph: StaticGraph, node: Node) -> bool:
-    """Whether a node's result is its first operand."""
+    """Whether a node's result is its first operand.
+
+    Dims are compared only where it matters: to compare open ones is a decision, which other shapes have to share."""
     if node.domain or not node.inputs or len(node.outputs) != 1 or node.inputs[0] == NOTHING:
         return False
     shape = graph.shape(node.inputs[0])
-    if graph.shape(node.outputs[0]) != shape:
+    if node.op == "Transpose":
+        return permutation(node, len(shape)) == tuple(range(len(shape)))
+    if node.op not in MOVES or graph.shape(node.outputs[0]) != shape:
         return False
     data = [graph.values[name].data if name != NOTHING else None for name in node.inputs[1:]]
     if node.op == "Slice":
@@ -50,8 +55,6 @@ def is_idle(graph: StaticGraph, node: Node) -> bool:
     if node.op == "Pad":
         widths = node.get("pads", ()) if len(data) < 1 else data[0]
         return widths is not None and not np.any(widths)
-    if node.op == "Transpose":
-        return permutation(node, len(shape)) == tuple(range(len(shape)))
     if node.op in ("Resize", "Upsample"):
         if any(one is None and name != NOTHING for name, one in zip(node.inputs[1:], data, strict=True)):
             return False

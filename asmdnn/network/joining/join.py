@@ -109,7 +109,7 @@ def tensors_of(steps: Steps, outputs: Mapping[str, str]) -> dict[str, MemoryDesc
     """What is passed: inputs, outputs, weights."""
     whole = steps.integers.whole
     inputs = {input_name(x): (words_desc if x in whole else input_desc)(steps.value(x)) for x in steps.graph.inputs}
-    weights = {name: weight.desc for name, weight in steps.memory.weights.items()}
+    weights = {name: weight.desc for name, weight in steps.memory.settled_weights.items()}
     made = {name: steps.windows[value].desc if value in steps.windows else delivered(steps, value)
             for name, value in outputs.items()}  # fmt: skip
     return {**inputs, **weights, **made}
