@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asmdnn.cli.models import TEXTS, ModelWords, data_of, model_words, number
+from asmdnn.cli.models import TEXTS, ModelWords, data_of, model_words, number, said_or_one
 from asmdnn.cli.outputs import write_text
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.unknown import unknown
@@ -114,22 +115,38 @@ def dump_model(arguments: Sequence[str]) -> int:
     return 0
 
 
-def prove_model(arguments: Sequence[str], prove: Callable[[str, Sequence[Any], int], int]) -> int:
-    """The plan, and every kernel of it by `prove`, which takes the level, specs and how many plans there are; the exit
-    status.  Raises AsmdnnError."""
+def prove_model(arguments: Sequence[str], prove: Callable[[str, Sequence[Sequence[Any]], int, str], int]) -> int:
+    """The plans of all shapes that are said, then every kernel by `prove`, which takes the level, specs by their code,
+    how many plans there are, and in how many processes; the exit status.  Raises AsmdnnError."""
+    from asmdnn.jit.digests import code_text
     from asmdnn.network.dumping import specs_of
 
     asked = model_words("prove", arguments)
-    own_options("prove", asked, (), ())
-    net = asked.load_shown()
-    planned = net.planned("proved")
-    with Progress(2, sys.stderr) as progress:
-        progress.update(1, "check the plan")
-        broken = violation_of(planned)
-    if broken:
-        print(f"violation at level {net.engine.isa}: the plan of {asked.path} breaks the rule 'plan': {broken}")
-        return VIOLATED
-    return prove(net.engine.isa, specs_of(planned), len(native_of(net)))
+    jobs = own_options("prove", asked, ("jobs",), ()).get("jobs", "")
+    kernels, plans, nets = dict[str, dict[Any, None]](), 0, networks_of(asked)
+    with Progress(len(nets), sys.stderr) as progress:
+        for done, (label, at) in enumerate(nets):
+            progress.update(done, f"check the plan{label}")
+            net = at()
+            planned = net.planned("proved")
+            if broken := violation_of(planned):
+                progress.clear()
+                which = f"the plan of {asked.path}{label}"
+                print(f"violation at level {net.engine.isa}: {which} breaks the rule 'plan': {broken}")
+                return VIOLATED
+            for spec in specs_of(planned):
+                kernels.setdefault(code_text(spec), {})[spec] = None
+            plans += len(native_of(net))
+    return prove(net.engine.isa, [[*specs] for specs in kernels.values()], plans, jobs)
+
+
+def networks_of(asked: ModelWords) -> "list[tuple[str, Callable[[], Network]]]":
+    """What makes the network of each shape that is said, and words for it.  Raises InvalidArguments."""
+    if not asked.turns:
+        return [("", asked.load_shown)]
+    net = asked.open_network("prove")
+    shapes = [said_or_one(net, one.shapes) for one in asked.each()]
+    return [(f" for {shape}", partial(net.at, shape)) for shape in shapes]
 
 
 def violation_of(planned: Any) -> str:

@@ -120,6 +120,17 @@ class ModelWords:
         check_inputs(net, files)
         return net.at(said_or_one(net, {**dims_in(net, files), **self.shapes})) if isinstance(net, OpenNetwork) else net
 
+    def open_network(self, command: str, fallback: str | None = None) -> OpenNetwork:
+        """The network for several shapes.  Raises InvalidArguments for one of fixed dims."""
+        if "max-error" in self.texts:
+            said = f"{command}: --max-error is kept at one shape, and --shape says several"
+            raise InvalidArguments(f"{said}: leave one out")
+        net = self.loads(fallback)({})
+        if not isinstance(net, OpenNetwork):
+            takes = ", ".join(f"{name} {'x'.join(map(str, dims or ()))}" for name, (dims, _) in net.inputs.items())
+            raise InvalidArguments(f"{command}: {self.path} takes {takes} alone: leave out --shape")
+        return net
+
     def load_shown(self, fallback: str | None = None, files: Mapping[str, str] = MappingProxyType({})) -> Network:
         """As `load`; a terminal says that it is being planned."""
         with Progress(1, sys.stderr) as progress:
@@ -207,7 +218,7 @@ def model_words(command: str, arguments: Sequence[str]) -> ModelWords:
             words.rest.append(word)
     if not words.path:
         raise InvalidArguments(f"{command}: no model is given")
-    if words.turns and command not in ("run", "pack"):
+    if words.turns and command not in ("run", "pack", "prove"):
         raise InvalidArguments(f"--shape says several dims of {', '.join(words.turns)}: {command} takes one set")
     return words
 

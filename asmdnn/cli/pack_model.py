@@ -9,7 +9,6 @@ from asmdnn.cli.outputs import check_output
 from asmdnn.cli.progress import Progress
 from asmdnn.cli.unknown import unknown, value_of
 from asmdnn.errors import InvalidArguments
-from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
 
 
@@ -32,19 +31,11 @@ def pack_model(arguments: Sequence[str]) -> int:
 
 def prepared(asked: ModelWords, fallback: str | None) -> OpenNetwork:
     """The network for several shapes, all of them planned; a terminal says how many are.  Raises AsmdnnError."""
-    if "max-error" in asked.texts:
-        raise InvalidArguments("pack: --max-error is kept at one shape, and --shape says several: leave one out")
-    net = asked.loads(fallback)({})
-    if not isinstance(net, OpenNetwork):
-        raise InvalidArguments(f"pack: {asked.path} takes {shapes_text(net)} alone: leave out --shape")
+    net = asked.open_network("pack", fallback)
     shapes = [said_or_one(net, one.shapes) for one in asked.each()]
     with Progress(len(shapes), sys.stderr) as bar:
         net.prepare(shapes, progress=lambda done, every: bar.update(done, f"plan {shapes[done]}"))
     return net
-
-
-def shapes_text(net: Network) -> str:
-    return ", ".join(f"{name} {'x'.join(map(str, dims))}" for name, (dims, _) in net.inputs.items())
 
 
 def output_of(arguments: Sequence[str]) -> tuple[str, list[str]]:

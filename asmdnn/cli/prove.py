@@ -35,11 +35,12 @@ DIRECTIONS: Final = "--dir=FWD_B,FWD_I"  # with bias and without
 
 USAGE: Final = """asmdnn prove [--isa=LEVEL] [--jobs=N] [--json] [OPTION | PROBLEM | --batch=FILE-OR-SET] ...
 asmdnn prove [--isa=LEVEL] [--jobs=N] [--json] --specs=PATTERN
-asmdnn prove [--isa=LEVEL] [--json] [--shape=NAME:1x3x48x320] [--constant=NAME:2] MODEL.onnx
+asmdnn prove [--isa=LEVEL] [--jobs=N] [--json] [--shape=NAME:1x3x48x320] [--constant=NAME:2] MODEL.onnx
 Without a problem: the whole corpus of kernels, and the kernels and plans of all problem sets, for every ISA level that
 has kernels.  With problems, in the words of `asmdnn bench`: their plans, kernels and executors.  Needs no CPU of the
 level.
-With a model: the plan of its network, with the arena, and all its kernels.
+With a model: the plan of its network, with the arena, and all its kernels.  --shape=NAME:1x3x48x64..640/8 is all
+multiples of 8, and 1x3x48x64,1x3x48x71 two shapes: kernels are proved for all numbers that these have them read.
 --specs=PATTERN proves the kernels of the corpus whose names match, such as --specs='top1_*', and no plans.
 --jobs=N is the number of processes; default: one for each CPU, where there is enough to do.
 --json prints a JSON object for each level, instead of a line of text.
@@ -47,7 +48,8 @@ Example: asmdnn prove --isa=avx512_core mb1ic64ih56oc64oh56kh3ph1"""
 
 
 class LevelProof(NamedTuple):
-    """What was proved for a level.  unbounded: accesses of which only the argument was proved."""
+    """What was proved for a level.  unbounded: accesses of which only the argument was proved.  sets: of numbers that
+    kernels read, where the same code was proved for several."""
 
     level: str
     kernels: int
@@ -55,12 +57,14 @@ class LevelProof(NamedTuple):
     plans: int
     unbounded: int
     seconds: float
+    sets: int = 0
 
     @property
     def text(self) -> str:
         counts = f"{self.kernels:5} kernels {self.instructions:8} instructions {self.plans:5} plans"
         bounds = f", {self.unbounded} accesses proved by argument only" if self.unbounded else ""
-        return f"{self.level:<16} {counts} {self.seconds:6.1f} s  proved{bounds}"
+        sets = f", for {self.sets} sets of numbers that they read" if self.sets else ""
+        return f"{self.level:<16} {counts} {self.seconds:6.1f} s  proved{sets}{bounds}"
 
 
 Show = Callable[[LevelProof], None]
@@ -105,13 +109,15 @@ def run(arguments: Sequence[str]) -> int:
         return prove_all(chosen, cases, specs, pool, show)
 
 
-def prove_planned(level: str, specs: Sequence[Any], plans: int, show: Show) -> int:
-    """The kernels of plans that have been checked: a line, or the first violation."""
-    start = perf_counter()
-    kernels = prove_tasks([Task(level, spec) for spec in specs], None)
-    if kernels is None:
+def prove_planned(level: str, kernels: Sequence[Sequence[Any]], plans: int, jobs: str, *, show: Show) -> int:
+    """Kernels of plans that have been checked, each as the specs of one code: a line, or the first violation."""
+    start, tasks = perf_counter(), [Task(level, spec, others=tuple(others)) for spec, *others in kernels]
+    with workers(processes(jobs) if jobs and len(tasks) >= WORTH_A_PROCESS else 1) as pool:
+        found = prove_tasks(tasks, pool)
+    if found is None:
         return VIOLATED
-    show(proved(level, kernels, plans, perf_counter() - start))
+    sets = sum(map(len, kernels))
+    show(proved(level, found, plans, perf_counter() - start, sets if sets > len(kernels) else 0))
     return 0
 
 
@@ -135,15 +141,20 @@ def read(words: Sequence[str]) -> tuple[tuple[Isa, ...], int, list[AnyCase]]:
         if name == "--isa":
             levels.append(isa_of(value))
         elif name == "--jobs":
-            if not (value.isdecimal() and value.isascii() and 0 < int(value[:9]) <= 1024):
-                raise InvalidArguments(f"prove: {word} must be a number of processes from 1 to 1024")
-            jobs = int(value)
+            jobs = processes(value)
         else:
             rest.append(word)
     reader.read(rest, Path.cwd())
     if rest and not reader.cases:
         raise InvalidArguments("prove: options but no problem are given; name one, or a set with --batch=resnet_50")
     return tuple(levels), jobs, reader.cases
+
+
+def processes(value: str) -> int:
+    """What --jobs says.  Raises InvalidArguments."""
+    if not (value.isdecimal() and value.isascii() and 0 < int(value[:9]) <= 1024):
+        raise InvalidArguments(f"prove: --jobs={value} must be a number of processes from 1 to 1024")
+    return int(value)
 
 
 def set_cases(first: bool) -> list[AnyCase]:
@@ -201,6 +212,6 @@ def has_plans(level: str, levels: Sequence[str]) -> bool:
     return best == level or best not in levels
 
 
-def proved(level: str, kernels: Sequence[Outcome], plans: int, seconds: float) -> LevelProof:
+def proved(level: str, kernels: Sequence[Outcome], plans: int, seconds: float, sets: int = 0) -> LevelProof:
     instructions = sum(outcome.instructions for outcome in kernels)
-    return LevelProof(level, len(kernels), instructions, plans, sum(k.unbounded for k in kernels), seconds)
+    return LevelProof(level, len(kernels), instructions, plans, sum(k.unbounded for k in kernels), seconds, sets)

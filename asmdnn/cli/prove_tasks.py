@@ -21,12 +21,13 @@ CHUNK: Final = 8  # tasks that go to another process together
 class Task:
     """A spec's kernel to prove, or a plan to check: of the case that `words` describe, for an ISA level.
 
-    Words, because cases cannot be sent to another process.
+    Words, because cases cannot be sent to another process.  others: specs of the same code, which reads other numbers.
     """
 
     level: str
     spec: Any = None
     words: tuple[str, ...] = ()
+    others: tuple[Any, ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,13 +92,14 @@ def outcome_of(task: Task) -> Outcome:
     """Prove one kernel, or check one plan; in any process."""
     from asmdnn.proof.contracts import kernel_of
     from asmdnn.proof.kernel import BrokenRule
-    from asmdnn.proof.prove import prove
+    from asmdnn.proof.prove import prove, prove_words
 
     if task.spec is None:
         return plan_outcome(task)
     kernel = kernel_of(task.spec)
     try:
-        return Outcome(len(kernel.steps), prove(kernel))
+        unbounded = prove(kernel) + prove_words(kernel, task.others)
+        return Outcome(len(kernel.steps), unbounded)
     except BrokenRule as broken:
         return Outcome(violation=str(broken.violation))
 

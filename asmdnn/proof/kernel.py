@@ -11,7 +11,7 @@ from asmdnn.isa.levels import Isa
 from asmdnn.proof.decoder import fact_at
 from asmdnn.proof.facts import Fact
 from asmdnn.proof.values import Entry
-from asmdnn.records import dataclass, field
+from asmdnn.records import altered, dataclass, field
 
 LEAVES: Final = ("return", "jump", "indirect jump", "trap")  # which execution does not pass
 
@@ -95,6 +95,11 @@ class Kernel:
         object.__setattr__(self, "code_bytes", end)
         object.__setattr__(self, "pool_start", end + -end % POOL_ALIGNMENT_BYTES)
         object.__setattr__(self, "steps", dict(self._decode(end)))
+
+    def held_to(self, name: str, contract: Contract) -> "Kernel":
+        """The same code under another contract."""
+        found: Kernel = altered(self, name=name, contract=contract)
+        return found
 
     @cached_property
     def blocks(self) -> "dict[int, list[PlacedInstruction]]":

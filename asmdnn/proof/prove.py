@@ -1,5 +1,8 @@
 """All rules over one kernel, in an order in which each may rely on the ones before."""
 
+from collections.abc import Iterable
+
+from asmdnn.generators.contract import Spec
 from asmdnn.proof import (
     assignment,
     control_flow,
@@ -11,6 +14,7 @@ from asmdnn.proof import (
     saved_registers,
     stack_reads,
 )
+from asmdnn.proof.contracts import contract_of
 from asmdnn.proof.dataflow import states
 from asmdnn.proof.kernel import Kernel
 from asmdnn.proof.machine import Interpreter
@@ -37,3 +41,12 @@ def prove(kernel: Kernel) -> int:
     if not is_walked:
         stack_reads.check(kernel, stack)
     return footprint.check(kernel)
+
+
+def prove_words(kernel: Kernel, others: Iterable[Spec]) -> int:
+    """Raise BrokenRule unless the code of a kernel that is proved keeps to the footprints of specs that generate the
+    same one, for other numbers that it reads; of how many accesses just the argument is proved.
+
+    No other rule depends on these numbers.
+    """
+    return sum(footprint.check(kernel.held_to(other.name, contract_of(other))) for other in others)

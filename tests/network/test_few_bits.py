@@ -308,6 +308,6 @@ def test_a_block_of_zeros_has_a_scale_of_0() -> None:
     net = g.compile(y=g.apply("MatMul", g.input("x", (3, 4)), weights), engine=engine())
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     assert np.array_equal(net.run({"x": x})["y"], x @ (integers * scales.repeat(32, 1)))
-    with pytest.raises(dnn.InvalidArguments, match=r"QuantizeLinear.*that is 0 or not finite"):
+    with pytest.raises(dnn.InvalidArguments, match=r"QuantizeLinear.*that is 0"):
         g = dnn.Graph()
         g.compile(y=g.apply("QuantizeLinear", g.input("x", (4, 64)), scales, axis=1, block_size=32), engine=engine())

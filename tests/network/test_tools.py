@@ -9,10 +9,13 @@ import pytest
 
 import asmdnn as dnn
 from asmdnn.cli.main import main
-from asmdnn.errors import InvalidArguments
+from asmdnn.errors import InvalidArguments, PlanError
+from asmdnn.jit.digests import code_text
 from asmdnn.network.compiled import CompiledSegment
+from asmdnn.network.dumping import specs_of
 from asmdnn.network.page.model import boxes_of, moments_of, rows_of
 from tests.explain.test_html import Page
+from tests.network import wire
 from tests.network.nets import compiled, engine, random, residual_graph
 
 LEVELS = ("avx2", "avx512_core")
@@ -131,6 +134,42 @@ def test_proved(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     for isa in LEVELS:
         assert main(["prove", *WORDS[:3], f"--isa={isa}", model]) == 0
         assert re.search(rf"{isa} .* kernels .* 1 plans .* proved", capsys.readouterr().out)
+
+
+def test_proved_for_every_size_of_a_range(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each code once, for all numbers that the plans have it read."""
+    pytest.importorskip("iced_x86", reason="the proof extra: pip install iced-x86")
+    assert main(["prove", "--shape=x:1x3x5..9x7", "--jobs=2", "--json", *WORDS[1:], model]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["plans"] == 5
+    net = dnn.load_onnx(model, constants={"s": np.float32(2)}, engine=dnn.Engine(threads=1, isa="avx2"))
+    every = [spec for n in range(5, 10) for spec in specs_of(net.at({"x": (1, 3, n, 7)}).planned())]
+    assert found["kernels"] == len({code_text(spec) for spec in every})
+    assert found["sets"] == len({*every}) > found["kernels"]
+
+
+def test_a_plan_of_a_range_that_is_wrong_is_named(
+    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("iced_x86", reason="the proof extra: pip install iced-x86")
+    check = CompiledSegment.check
+
+    def checked(self: CompiledSegment) -> None:
+        if self.graph.shape("x") == (1, 3, 6, 7):
+            raise PlanError("a barrier is missing")
+        check(self)
+
+    monkeypatch.setattr(CompiledSegment, "check", checked)
+    assert main(["prove", "--shape=x:1x3x6x6..8", *WORDS[1:], model]) == 1
+    said = capsys.readouterr().out
+    assert "(1, 3, 6, 7)" in said and "a barrier is missing" in said
+
+
+def test_a_range_of_what_is_fixed_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fixed = tmp_path / "fixed.onnx"
+    fixed.write_bytes(wire.model(wire.graph([wire.node("Relu", ["x"], ["y"])], {"x": (1, 4)}, ["y"])))
+    assert main(["prove", "--shape=x:1x4,1x5", str(fixed)]) == 2
+    assert "takes x 1x4 alone: leave out --shape" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from tests.network.test_quantized_files import File, onnx
 
 X4 = np.zeros(4, np.uint8)
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "scale of 0": ({"scale": np.float32(0)}, "scale c1 has an element that is 0 or not finite"),
-    "scale of NaN": ({"scale": np.float32(np.nan)}, "scale c1 has an element that is 0 or not finite"),
+    "scale of 0": ({"scale": np.float32(0)}, "scale c1 has an element that is 0: every one divides"),
+    "scale of NaN": ({"scale": np.float32(np.nan)}, "scale c1 is not finite, and 0 times it no number"),
+    "infinite scale": ({"scale": np.float32(np.inf)}, "scale c1 is not finite.*: quantise the model without it"),
     "scale of integers": ({"scale": np.int32(1)}, "scale c1 is int32, it must be a float"),
     "scale of f64": ({"scale": np.float64(1)}, "scale c1 is float64, it must be a float: one of float32"),
     "a scale with two axes": ({"scale": np.ones((1, 1), np.float32)}, r"scale c1 has dims \(1, 1\), one number"),

@@ -150,5 +150,5 @@ def test_biases_of_scales_that_are_too_small_for_f32(scale: float, kernel: tuple
     found, wanted = net.run(feeds)["y"], reference(net, feeds)["y"]
     # Sums of integers are exact; their scale, the bias and what zero points take off are rounded.
     np.testing.assert_allclose(found, wanted, rtol=0, atol=8 * 2.0**-24 * np.abs(wanted).max())
-    with pytest.raises(dnn.InvalidArguments, match="has an element that is 0 or not finite"):
+    with pytest.raises(dnn.InvalidArguments, match="has an element that is 0"):
         g.compile(y=g.apply("QuantizeLinear", x, np.float32(0), middle), engine=engine())

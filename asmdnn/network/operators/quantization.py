@@ -55,15 +55,19 @@ def check_parameters(node: Node, x: Value, scale: Value, zero: Value | None, qua
 
 
 def check_scale(name: str, scale: Value, may_be_zero: bool = False) -> None:
-    """Raise ValueError for a type that scales have not, and for constants that divide by 0.  may_be_zero: of blocks of
-    weights, all of which are 0, and of biases, where the product of two scales is too small for f32."""
+    """Raise ValueError for a type that scales have not, and for constants that divide by 0 or are not finite.
+
+    may_be_zero: of blocks of weights, all of which are 0, and of biases, where the product of two scales is too small
+    for f32."""
     if scale.dtype.name not in SCALES:
         raise ValueError(f"its scale {name} is {scale.dtype}, it must be a float: one of {', '.join(SCALES)}")
     if scale.data is None:
         return
     numbers = wide(scale.data)
-    if not np.isfinite(numbers).all() or not (may_be_zero or numbers.all()):
-        raise ValueError(f"its scale {name} has an element that is 0 or not finite: every one divides")
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"its scale {name} is not finite, and 0 times it no number: quantise the model without it")
+    if not (may_be_zero or numbers.all()):
+        raise ValueError(f"its scale {name} has an element that is 0: every one divides")
 
 
 def check_shift(zero: Array) -> None:
