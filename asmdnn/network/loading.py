@@ -1,7 +1,7 @@
 """Networks and packs from files; imported without planners, which a network from a pack does not need."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -80,7 +80,9 @@ class SerializesItself(Protocol):
 
 
 @within_memory
-def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Network:
+def load_network(
+    path: str | PathLike[str], threads: int = 0, *, sha256: str = "", further: Callable[[], Network] | None = None
+) -> Network:
     """The network that `Network.save` wrote to a file: as `load_pack`, which see, but nothing else than a network.
 
     Raises InvalidArguments for a pack of kernels, too.
@@ -88,11 +90,13 @@ def load_network(path: str | PathLike[str], threads: int = 0, *, sha256: str = "
     where = place_of(path, sha256)
     if where.is_file() and not image_file.is_image(where):
         raise InvalidArguments(f"the pack {shown(str(where))} is no saved network: make one with Network.save.")
-    return network_at(where, threads, sha256)
+    return network_at(where, threads, sha256, further)
 
 
 @within_memory
-def load_pack(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") -> Pack | Network:
+def load_pack(
+    path: str | PathLike[str], threads: int = 0, *, sha256: str = "", further: Callable[[], Network] | None = None
+) -> Pack | Network:
     """What is in the pack at `path`: a Network that `Network.save` wrote, ready to run; or kernels and plans that
     `write_pack` or `asmdnn pack` wrote, which are from now on taken before the disk cache and the planners.
 
@@ -103,12 +107,16 @@ def load_pack(path: str | PathLike[str], threads: int = 0, *, sha256: str = "") 
     made it, and that what is in it makes sense.  A network's file is mapped, its weights are used where they lie; who
     replaces it puts a new file in its place.  Other packs are read, stay loaded, and change nothing when they are
     loaded again.  Any thread may call this at any time.  Only load packs that you trust: they are code.
-    An OpenNetwork's file has the shapes that it held; what is loaded is one, too, and refuses others.
+    An OpenNetwork's file has the shapes that it held; what is loaded is one, too, and refuses others.  further: what
+    makes the network of the same model, such as functools.partial(load_onnx, "model.onnx"): it is called when a shape
+    comes first that the file does not have, and plans it.
     Raises InvalidArguments with the reason; Unimplemented for a network of an ISA level that cannot be executed here.
     """
     where = place_of(path, sha256)
     if image_file.is_image(where):
-        return network_at(where, threads, sha256)
+        return network_at(where, threads, sha256, further)
+    if further is not None:
+        raise InvalidArguments(f"further is for networks with open dims, and {str(where)!r} has kernels: leave it out")
     with importing():
         from asmdnn.primitives.core.packing import load_pack as load_kernels
 
@@ -125,8 +133,10 @@ def place_of(path: Any, sha256: Any) -> Path:
         raise InvalidArguments(f"path must be the path of a pack, not {shown(path)}") from None
 
 
-def network_at(where: Path, threads: int, sha256: str) -> Network:
+def network_at(where: Path, threads: int, sha256: str, further: Callable[[], Network] | None = None) -> Network:
     """The network in a file of one."""
+    if further is not None and not callable(further):
+        raise InvalidArguments(f"further must be a function that gives a network, or None, not {shown(further)}")
     with importing():
         from asmdnn.network.packs.saved import saved
 
@@ -136,7 +146,10 @@ def network_at(where: Path, threads: int, sha256: str) -> Network:
         with importing():
             from asmdnn.network.packs.saved_shapes import open_network
 
-        return open_network(image, str(where), count, origin=(network_at, (where, threads, sha256)))
+        again = (network_at, (where, threads, sha256, further))
+        return open_network(image, str(where), count, origin=again, further=further)
+    if further is not None:
+        raise InvalidArguments(f"further is for networks with open dims, and {str(where)!r} has none: leave it out")
     found = saved(image, str(where), count)
     return Network(
         partial(Engine, isa=found.runnable.isa, threads=count),  # type: ignore[arg-type]

@@ -169,8 +169,8 @@ class OpenNetwork(Network):
     @within_memory
     def save(self, path: str | PathLike[str], *, shape: Mapping[str, Any] | None = None) -> None:
         """Write all shapes that are held to a file, as Network.save does one: `load_pack` gives an OpenNetwork of them,
-        which refuses others.  Code and weights that shapes have in common are there once.  shape: one, as `at` takes
-        it, of which a network of fixed dims is written instead."""
+        which refuses others but for its `further`.  Code and weights that shapes have in common are there once.  shape:
+        one, as `at` takes it, of which a network of fixed dims is written instead."""
         with importing():
             from asmdnn.network.packs.saving_shapes import write
 
@@ -189,7 +189,15 @@ class OpenNetwork(Network):
             self._dims,
             [(dict(zip(self._open, key, strict=True)), network._source) for key, network in held.items()],
             self._states,
+            self._made_of(),
         )
+
+    def _made_of(self) -> str:
+        """What further shapes of its file have to be of."""
+        with importing():
+            from asmdnn.network.packs.further import made_of
+
+        return made_of(self)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Array]:
         return self._for(feeds).run(feeds)

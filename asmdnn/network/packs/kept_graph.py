@@ -18,11 +18,14 @@ class Unnamed(Exception):
 
 def key_of_model(model: Model, engine: Engine, precision: Precision) -> str | None:
     """A sum of all that a network of fixed dims depends on, weights included; None if it is not to be kept."""
-    if model.states or store() is None:
-        return None
+    return None if model.states or store() is None else sum_of_model(model, repr(made_for(engine, precision)))
+
+
+def sum_of_model(model: Model, made_for: str) -> str | None:
+    """A sum of a model, its weights included, and of what else is said; None if an attribute has no text."""
     digest = hashlib.sha256()
     try:
-        for part in (*texts_of(model.body), repr(made_for(engine, precision))):
+        for part in (*texts_of(model.body), made_for):
             digest.update(part.encode() + b"\0")
     except Unnamed:
         return None

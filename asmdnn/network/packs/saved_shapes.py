@@ -16,6 +16,7 @@ from asmdnn.network.dims import Shapes, open_read
 from asmdnn.network.graph import Model
 from asmdnn.network.network import Network, Origin
 from asmdnn.network.open import OpenNetwork
+from asmdnn.network.packs.further import FurtherShapes, Load
 from asmdnn.network.packs.pieces import SharedKernels, octets
 from asmdnn.network.packs.saved import check_versions, saved
 from asmdnn.network.packs.saved_parts import array_at
@@ -27,11 +28,13 @@ from asmdnn.primitives.core.engine import Engine
 
 
 class PackedShapes(SharedKernels):
-    """The shapes of an intact image; name: of its file."""
+    """The shapes of an intact image; name: of its file; further: makes the network that has others."""
 
-    def __init__(self, image: Image, name: str, threads: int) -> None:
+    def __init__(self, image: Image, name: str, threads: int, further: Load | None = None) -> None:
         super().__init__()
         self._image, self._name, self._threads = image, name, threads
+        self.made_of = str(image.text["model"])
+        self._further = FurtherShapes(further, name, self.made_of, image.text["isa"]) if further else None
         self._weights = octets(image.sections["weights"])
         arrays = [array_at(image.sections["arrays"], *place) for place in image.text["arrays"]]
         self.states = at_first_read(image.text["states"], arrays.__getitem__)
@@ -53,11 +56,13 @@ class PackedShapes(SharedKernels):
     def at(self, asked: Shapes) -> Network:
         """The network of a shape.  Raises InvalidArguments where it was not saved, or makes no sense."""
         number = self._numbers.get(key_of(asked))
+        if number is None and self._further:
+            return self._further.at(asked)
         if number is None:
             has = "; ".join(said(dict(key)) for key in list(self._numbers)[:2])
             more = ", ..." if len(self._numbers) > 2 else ""
             known = f"has {len(self._numbers)} shapes, {has}{more}"
-            way_out = "prepare that one, too, and save the network again"
+            way_out = "prepare that one, too, and save the network again, or load it with further="
             raise InvalidArguments(f"the pack {self._name!r} {known}, and none for {said(asked)}: {way_out}")
         found = saved(self._part(number), self._name, self._threads, self)
         if not found.states.are(self.states):
@@ -90,33 +95,41 @@ class OpenPackedNetwork(OpenNetwork):
 
     @property
     def shapes(self) -> list[Shapes]:
-        """The dims of open inputs, by name."""
-        return self._owner.shapes
+        """The dims of open inputs, by name: those of the file, then others that are held."""
+        own = self._owner.shapes
+        return [*own, *(shape for shape in super().shapes if shape not in own)]
 
     def prepare(self, shapes: Any = None, *, progress: Progress | None = None) -> None:
         """As OpenNetwork.prepare; default: all shapes of the file."""
         super().prepare(self.shapes if shapes is None else shapes, progress=progress)
 
+    def _made_of(self) -> str:
+        return self._owner.made_of
+
     def _closed_lines(self) -> list[str]:
-        shapes, kernels = counted(len(self.shapes), "shape"), counted(self._owner.kernel_count, "kernel")
+        shapes, kernels = counted(len(self._owner.shapes), "shape"), counted(self._owner.kernel_count, "kernel")
         return [f"  the file has {shapes}, and {kernels} for all"]
 
 
-def open_network(image: Image, name: str, threads: int, origin: Origin | None = None) -> OpenNetwork:
-    """The network of an intact image; origin: what makes it again.
+def open_network(
+    image: Image, name: str, threads: int, origin: Origin | None = None, further: Load | None = None
+) -> OpenNetwork:
+    """The network of an intact image; origin: what makes it again.  further: makes the network of its model.
 
     Raises InvalidArguments, Unimplemented as `saved`.
     """
     check_versions(image, name)
     text = image.text
     try:
-        shapes = PackedShapes(image, name, threads)
+        shapes = PackedShapes(image, name, threads, further)
         dims = open_read(text)
         require(all(asked.keys() == set(dims.open_inputs) for asked in shapes.shapes), "shapes of other inputs")
         require(type(text["title"]) is str and type(text["isa"]) is str, "no title")
     except Exception as error:
         raise nonsense(name, error) from None
     require_executable(text["isa"])
+    if further and shapes.states is not None:
+        raise InvalidArguments(f"further: the pack {name!r} has states, which no other network shares: leave it out")
     engine = Engine(isa=text["isa"], threads=threads)
     return OpenPackedNetwork(
         shapes, dims, engine, title=text["title"], make=shapes.at, origin=origin, states=shapes.states

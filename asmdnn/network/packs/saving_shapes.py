@@ -27,18 +27,23 @@ def write(
     dims: OpenDims,
     sources: Sequence[tuple[Shapes, Source]],
     states: StateArrays | None,
+    made_of: str = "",
 ) -> None:
-    """Write networks of several shapes to a file.  Raises InvalidArguments."""
+    """Write networks of several shapes to a file.  made_of: a sum of their model.  Raises InvalidArguments."""
     where = path_of(path)
     try:
-        image = image_of(title, dims, sources, states)
+        image = image_of(title, dims, sources, states, made_of)
     except NotPackable as error:
         raise InvalidArguments(cannot_be_saved(error)) from None
     pack_file.write(where, image)
 
 
 def image_of(
-    title: str, dims: OpenDims, sources: Sequence[tuple[Shapes, Source]], states: StateArrays | None = None
+    title: str,
+    dims: OpenDims,
+    sources: Sequence[tuple[Shapes, Source]],
+    states: StateArrays | None = None,
+    made_of: str = "",
 ) -> bytes:
     """The file's bytes.  states: what all shapes share."""
     kernels, shared, entries, sections = SharedCode(), SharedWeights(), list[Text](), Sections()
@@ -59,6 +64,7 @@ def image_of(
         "states": at_first,
         "arrays": writer.arrays,
         "title": title,
+        "model": made_of,
         "isa": sources[0][1].runnable.isa,
         **open_text(dims),
         "shapes": entries,
