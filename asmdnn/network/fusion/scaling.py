@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from asmdnn.network.graph import NOTHING
+from asmdnn.network.operators.definition import Shape
 from asmdnn.network.static import StaticGraph
 
 
@@ -33,10 +34,15 @@ def scaled_by(
 def operands_of(graph: StaticGraph, names: Sequence[str], dims: tuple[int, ...]) -> tuple[str, str] | None:
     """(x, scales) of the two."""
     for x, scales in (names, names[::-1]):
-        shape = graph.shape(scales)
-        is_channels = (
-            len(shape) == len(dims) > 2 and shape[0] in (1, dims[0]) and shape[1:] == (dims[1], *[1] * (len(dims) - 2))
-        )
-        if is_channels and graph.shape(x) == dims and max(dims[2:]) > 1 and not graph.is_constant(scales):
+        if are_of_channels(graph.shape(scales), dims) and graph.shape(x) == dims and not graph.is_constant(scales):
             return x, scales
     return None
+
+
+def are_of_channels(shape: Shape, dims: Shape) -> bool:
+    """Whether a tensor has a number for each channel of images of these dims, which are larger than a pixel.  Dims that
+    stand for several are asked about last, and not at all where the tensor is an image of the same size."""
+    if not len(shape) == len(dims) > 2 or all(own is n for own, n in zip(shape[2:], dims[2:], strict=True)):
+        return False
+    is_scale = shape[1] == dims[1] and all(n == 1 for n in shape[2:]) and any(n > 1 for n in dims[2:])
+    return is_scale and (shape[0] is dims[0] or shape[0] in (1, dims[0]))

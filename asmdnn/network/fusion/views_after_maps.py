@@ -10,7 +10,7 @@ import numpy as np
 
 from asmdnn.network.fusion.maps import FUSED_INTO, is_map
 from asmdnn.network.graph import NOTHING, Array, Node
-from asmdnn.network.operators.definition import Value
+from asmdnn.network.operators.definition import Shape, Value
 from asmdnn.network.operators.moves import permutation
 from asmdnn.network.static import StaticGraph, needed
 
@@ -49,8 +49,10 @@ class Sinking:
         maker = self.makers.get(node.inputs[0]) if node.inputs and not node.domain else None
         if maker is None or maker.key not in FUSED_INTO or self.readers[node.inputs[0]] != 1:
             return False
-        large = [[n for n in self.shape(name) if n != 1] for name in (node.inputs[0], node.outputs[0])]
-        return node.op == "Transpose" or (node.op in RESHAPES and large[0] == large[1])
+        if node.op not in RESHAPES:
+            return node.op == "Transpose"
+        dims, shown = changed(self.shape(node.inputs[0]), self.shape(node.outputs[0]))
+        return [n for n in dims if n != 1] == [n for n in shown if n != 1]
 
     def exchanged(self, node: Node) -> list[Node]:
         """The map in front of the view of its operands, and the view; nothing if it is none."""
@@ -102,3 +104,12 @@ class Sinking:
             return data.transpose(np.argsort(permutation(view, len(after))))
         sizes = iter(n for n, whole in zip(data.shape, after, strict=True) if whole != 1)
         return data.reshape([next(sizes) if whole != 1 else 1 for whole in before])
+
+
+def changed(one: Shape, two: Shape) -> tuple[Shape, Shape]:
+    """Both without the dims in which they begin and end alike: whether such a one is 1, which is a decision where it
+    stands for several, does not matter."""
+    most = min(len(one), len(two))
+    begin = next((i for i in range(most) if one[i] is not two[i]), most)
+    end = next((i for i in range(most - begin) if one[-1 - i] is not two[-1 - i]), most - begin)
+    return one[begin : len(one) - end], two[begin : len(two) - end]

@@ -100,17 +100,27 @@ def same_as_first(node: Node, first: Value, *_: Value | None) -> list[Type]:
 
 
 def broadcast_dims(*shapes: Shape) -> Shape:
-    """As numpy's, in a third of its time, and also of dims that stand for several.  Raises ValueError."""
-    found = [1] * max(map(len, shapes), default=0)
+    """As numpy's, in a third of its time, and also of dims that stand for several: whether such a one is 1 is asked
+    only where it matters.  Raises ValueError."""
+    found: list[Any] = [1] * max(map(len, shapes), default=0)
     for shape in shapes:
         missing = len(found) - len(shape)
         for axis, n in enumerate(shape, missing):
-            if n == 1 or n == found[axis]:
-                continue
-            if found[axis] != 1:
-                raise ValueError(f"dims {', '.join(map(str, shapes))} cannot be broadcast to each other")
-            found[axis] = n
+            known = found[axis]
+            if is_one(known):
+                found[axis] = n
+            elif n is not known and not is_one(n) and n != known:
+                if n == 1:
+                    continue
+                if known != 1:
+                    raise ValueError(f"dims {', '.join(map(str, shapes))} cannot be broadcast to each other")
+                found[axis] = n
     return tuple(found)
+
+
+def is_one(n: object) -> bool:
+    """Whether a dim is 1 for every shape."""
+    return type(n) is int and n == 1
 
 
 def broadcast(node: Node, *values: Value | None) -> list[Type]:
