@@ -159,6 +159,19 @@ def gradients(isa: str) -> Iterator[ConvTileSpec]:
         yield blocked(isa, rows, vectors, groups=some, **fields)
 
 
+def row_sums(isa: str) -> Iterator[ConvTileSpec]:
+    """Gradients of weights with that of a bias: full blocks, channels that fill no vector, taps of no pixel."""
+    lanes, vector_bytes = LANES[isa], 4 * LANES[isa]
+    for vectors in range(1, MOST_VECTORS[isa] + 1):
+        fields = {"src_channel_bytes": 64, "weights_row_bytes": vector_bytes, "weights_vector_bytes": 40 * vector_bytes}
+        for accumulate, missing in ((False, 0), (True, 0), (False, 3), (True, lanes - 1)):
+            channels = vectors * lanes - missing
+            starts = {"channels": channels, "accumulate": accumulate, "row_sums": True}
+            yield blocked(isa, most_pixels(isa, vectors) - 1, vectors, 8, **starts, **fields)
+            some = (TapGroup((1, 2), 3), TapGroup((), 2), TapGroup((0,), 1))
+            yield blocked(isa, 3, vectors, groups=some, **starts, **fields)
+
+
 def of_levels(kind: str, **families: Callable[[str], Iterator[Family]]) -> dict[str, Callable[[], Iterator[Family]]]:
     """Each family for every level, by names such as conv-blocks-avx2."""
     return {
@@ -190,4 +203,5 @@ FAMILIES = of_levels(
     streaming=streaming,
     distances=distances,
     gradients=gradients,
+    row_sums=row_sums,
 )

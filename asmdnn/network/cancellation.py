@@ -12,7 +12,8 @@ from asmdnn.network.operators.own import OWN
 def of_weights(node: Node, x: Array, d: Array) -> float:
     """Of a sum over images and pixels: of each product at most the largest."""
     pixels = d.size // max(1, d.shape[1])
-    return float(np.abs(x).max(initial=0) * np.abs(d).max(initial=0) * np.sqrt(pixels))
+    largest = np.abs(x).max(initial=len(node.outputs) - 1)  # a bias is multiplied by 1
+    return float(largest * np.abs(d).max(initial=0) * np.sqrt(pixels))
 
 
 def of_softmax(node: Node, y: Array, d: Array) -> float:

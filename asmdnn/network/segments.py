@@ -12,6 +12,7 @@ from asmdnn.network.descriptors import input_desc
 from asmdnn.network.folding.remembered import Remembered
 from asmdnn.network.fusion.affine import fold_affine
 from asmdnn.network.fusion.attention import attended
+from asmdnn.network.fusion.bias_gradients import biases_beside_weights
 from asmdnn.network.fusion.casting import casts_first
 from asmdnn.network.fusion.depth import unfolded
 from asmdnn.network.fusion.einsum import products
@@ -51,7 +52,7 @@ from asmdnn.records import dataclass, replace
 REWRITES = (
     biases_as_floats, summed_as_floats, scales_apart, integers_kept, without_no_ops, casts_first, padded_within,
     pooled_within, unfolded, untiled, taken, products, with_batches, recognised, layers_normalized, looked_up,
-    as_numbers, grouped_norms, shuffled, attended, sunk,
+    as_numbers, grouped_norms, shuffled, attended, biases_beside_weights, sunk,
 )  # fmt: skip
 MOST_NAMED = 4  # refused nodes that an error names; a message has 500 characters
 

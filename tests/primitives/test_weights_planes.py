@@ -18,12 +18,12 @@ from tests.primitives.test_conv_backward_weights import check_adjoint, gradient
 
 # What takes it without its ISA level, the problem, and the layouts of src, dst and weights.
 LINES = """
-planes          mb2ic1ih18iw33oc5kh3kw3ph1pw1              any  any  any
+planes          mb2ic1ih18iw33oc3kh3kw3ph1pw1              any  any  any
 planes          mb2ic3ih20iw32oc3kh3kw3ph0pw0              any  any  any
-planes          mb1ic2ih33iw70oc3kh5kw3sh2sw2ph2pw1        any  any  any
+planes          mb1ic2ih33iw70oc2kh5kw3sh2sw2ph2pw1        any  any  any
 planes          mb2ic9ih16iw47oc2kh3kw3ph0pw2dh1dw1        nhwc any  oihw
 planes          mb2ic20ih16oc2kh1                          nchw nchw any
-planes          mb1ic4iw300oc3kw5pw2                       any  any  any
+planes          mb1ic4iw300oc2kw5pw2                       any  any  any
 planes          mb1ic3id5ih6iw33oc4kd2kh3kw3pd1ph1pw1      any  any  any
 planes          g3mb2ic6ih16iw32oc9kh3kw3ph1pw1            any  any  any
 reorder+planes  g2mb2ic10ih16iw32oc6kh3kw3ph1pw1           nhwc nhwc goihw

@@ -8,6 +8,7 @@
 | weights    | weights[.., vectors] | a panel: a row for each tap and group of channels, zero padded; 4-byte aligned |
 | bias       | sums[channels]          | the panel's channels; nothing past them is read |
 |            | sums[.., vectors]       | with `starts`: whole vectors, pixel p's at starts[p] bytes |
+|            | sums[channels]          | with `row_sums`: the sums of all rows of weights that taps name |
 | dst        | dst[...]                | pixel p at p * dst_pixel_bytes, channel vector j at j * dst_vector_bytes; or |
 |            |                         | with `dst_argument`, vector j has a pointer, argument dst_argument + j - 1 |
 | taps       | int64[...]              | for each group a count, then (src, weights) byte offsets, one pair a tap |
@@ -33,7 +34,7 @@ from asmdnn.generators.dot.conv_tile import ConvTile
 from asmdnn.generators.dot.epilogue import TileEpilogue
 from asmdnn.generators.dot.matmul_shape import Bias
 from asmdnn.generators.dot.prologue import load_bias, load_starts, start_tile
-from asmdnn.isa.assembler import Assembler, Pointer, mem
+from asmdnn.isa.assembler import Assembler, Pointer, Register, mem
 from asmdnn.isa.dot import dot_of
 from asmdnn.isa.lines import LINE_BYTES
 from asmdnn.isa.vector import Lanes
@@ -60,6 +61,7 @@ class ConvTileCode:
     def __init__(self, spec: ConvTile, asm: Assembler) -> None:
         self.spec, self.asm, self.v = spec, asm, vector_of(spec.isa, asm)
         self.acc = self.v.registers.take("acc", len(spec.src_pixel_bytes), spec.vectors)
+        self.row_sums = self.v.registers.take("sum of rows", spec.vectors * spec.row_sums)
 
     def compute(self) -> None:
         if self.spec.prefetches_dst:
@@ -67,7 +69,7 @@ class ConvTileCode:
         self.start()
         dot = dot_of(self.spec.types, self.spec.isa, self.v)
         with dot.ready():
-            TapCode(self.spec, dot, self.acc).multiply()
+            TapCode(self.spec, dot, self.acc, self.row_sums).multiply()
         self.finish()
 
     def prefetch_dst(self) -> None:
@@ -92,6 +94,10 @@ class ConvTileCode:
         start_tile(
             self.v, self.acc, self.load_dst if spec.accumulate else None, self.load_channels if spec.bias else None
         )
+        if spec.row_sums and spec.accumulate:
+            self.walk_row_sums(lambda x, at, part: part.load(x, at))
+        elif spec.row_sums:
+            self.v.zeros(self.row_sums)
 
     def load_dst(self) -> None:
         self.walk_dst(lambda p, j, at, stored, real: stored.load(self.acc[p][j], at), "start")
@@ -105,10 +111,23 @@ class ConvTileCode:
             else:
                 load_bias(v, self.acc, ONE_ROW, bias, spec.channels, spec.types.sums.size_bytes)
 
+    def walk_row_sums(self, visit: Callable[[Register, Pointer, Lanes], None]) -> None:
+        """visit(register, memory, real lanes) for the sums of the weights' rows."""
+        spec, v, asm = self.spec, self.v, self.asm
+        with asm.gp.taken("sums of rows") as at, v.parts(spec.vectors, spec.channels, halves=True) as parts:
+            asm.MOV(at, mem(asm.frame, 8 * BIAS))
+            for j, (x, part) in enumerate(zip(self.row_sums, parts, strict=True)):
+                place = mem(at, j * v.bytes, size=v.bytes)
+                asm.call_it(place, f"sums[{j}]")
+                visit(x, place, part)
+
     def finish(self) -> None:
         """Post-ops and stores."""
         spec, v, asm = self.spec, self.v, self.asm
         asm.role("finish")
+        if spec.row_sums:
+            self.walk_row_sums(lambda x, at, part: part.store(at, x))
+            v.registers.free(*self.row_sums)
         touching = not spec.dst_argument and spec.dst_vector_bytes == v.lanes * spec.dst_type.size_bytes
         epilogue = TileEpilogue(v, spec.post_ops, types=spec.epilogue_types, tile=self.acc, touching=touching)
 

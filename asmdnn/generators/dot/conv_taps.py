@@ -18,8 +18,8 @@ class TapCode:
     what the multiplies just before it still read.
     """
 
-    def __init__(self, spec: ConvTile, dot: Dot, acc: list[list[Any]]) -> None:
-        self.spec, self.dot, self.of_taps = spec, dot, spec.of_taps()
+    def __init__(self, spec: ConvTile, dot: Dot, acc: list[list[Any]], row_sums: list[Any]) -> None:
+        self.spec, self.dot, self.of_taps, self.row_sums = spec, dot, spec.of_taps(), row_sums
         self.acc = [spec.multiplied(row) for row in acc]
         registers, gp = dot.v.registers, dot.asm.gp
         self.held = registers.take("row", spec.vectors * dot.row_registers)
@@ -93,5 +93,7 @@ class TapCode:
             for p, element in zip(group.pixels, column, strict=True):
                 asm.call_it(element, f"src[{p}, {c}]")
             dot.outer_product_of_parts(acc, self.row, column, self.spare, part)
+            for total, x in zip(self.row_sums, self.row[: len(self.row_sums)], strict=True):
+                dot.v.add(total, total, x)
         if spec.prefetch_lines:
             asm.ADD(self.prefetched, spec.prefetch_lines * LINE_BYTES)

@@ -48,6 +48,7 @@ class ConvTile(WithEpilogue):
     weights_vector_bytes: int = 0  # between vectors of a weights row; 0: they are contiguous
     half_last: bool = False  # of the last vector the low half is multiplied, the others are padding
     dst_argument: int = 0  # the pointer to dst's vector 1, others follow; 0: they lie dst_vector_bytes apart
+    row_sums: bool = False  # f32: bias gets the sums of the weights' rows; with accumulate they are added to it
 
     @property
     def dst_type(self) -> DataType:
@@ -58,7 +59,7 @@ class ConvTile(WithEpilogue):
         """The block, the start and end of the sum, and a checksum of the whole spec for the geometry."""
         words = [f"{len(self.src_pixel_bytes)}x{self.channels}"]
         words += ["bias"] * self.bias + ["acc"] * self.accumulate + chain_words(self.post_ops)
-        words += ["prefetch"] * bool(self.prefetch_lines) + [checksum(self)]
+        words += ["rows"] * self.row_sums + ["prefetch"] * bool(self.prefetch_lines) + [checksum(self)]
         return f"conv_{self.types}_{'_'.join(words)}__{self.isa}"
 
     @property
@@ -93,12 +94,14 @@ class ConvTile(WithEpilogue):
         tensors = (operand for operand in operands if operand is not OLD_DST)
         types = self.epilogue_types
         others = tuple(r for x in tensors for r in operand_ranges(x, len(pixels), self.channels, lanes, types.of(x)))
-        return Footprint((*self.bias_ranges(lanes), *dst * reads_dst, *others), tuple(dst), taps)
+        bias = self.bias_ranges(lanes)
+        read = bias * (self.bias or self.accumulate)
+        return Footprint((*read, *dst * reads_dst, *others), (*dst, *bias * self.row_sums), taps)
 
     def bias_ranges(self, lanes: int) -> tuple[Range, ...]:
         size, room = self.types.sums.size_bytes, self.vectors * lanes
         places = sorted({(x, size * room) for x in self.starts}) or [(0, size * self.channels)]
-        return tuple(Range(BIAS, begin, begin + width) for begin, width in places) * self.bias
+        return tuple(Range(BIAS, begin, begin + width) for begin, width in places) * (self.bias or self.row_sums)
 
     def tap_ranges(self, group: TapGroup, lanes: int) -> tuple[Range, ...]:
         """The bytes that one tap of a group reads, from its source pixel and its weights row."""

@@ -45,12 +45,13 @@ def weights_gradient(steps: Steps, node: Node, dtype: DataType = f32) -> Convolu
             for o, m, k, s, t, a, _ in zip(dims[2:], sizes, *window.fields(), strict=True)
         ),
         algorithm=Algorithm.convolution_auto,
+        diff_bias=row_major(dims[1:2]) if len(node.outputs) > 1 else None,
     )
 
 
 def lower_conv_weights(steps: Steps, group: Group) -> None:
     """src and diff_dst as they lie, or as the primitive likes them; of a narrow type copies of both.  An update of the
-    weights is a post-op."""
+    weights is a post-op, if there is no gradient of a bias."""
     node, dtype = group.node, steps.factor_type(group.node.outputs[0])
     tail = Tail(steps, group.maps, group.x, further=group.further)
     desc = weights_gradient(steps, node, dtype)
@@ -61,6 +62,8 @@ def lower_conv_weights(steps: Steps, group: Group) -> None:
         places = {argument: operand_of(steps, name, desc, NO_ATTR, argument) for argument, name in names.items()}
     desc = desc.with_formats({name: place.desc for name, place in places.items()})
     results = {"diff_weights": group.result, **tail.results("diff_weights")}
+    if desc.diff_bias is not None:
+        results["diff_bias"] = node.outputs[1]
     steps.add(group.nodes, group.label, desc, {**places, **tail.places()}, results, attr=tail.attr())
 
 

@@ -102,8 +102,9 @@ def is_convolution(graph: StaticGraph, group: Group) -> bool:
 
 
 def is_weights_gradient(group: Group) -> bool:
-    """Whether its main node is the gradient of a convolution's weights, whose operands are both data."""
-    return group.main is not None and group.main.key == "asmdnn.ConvWeightsGradient"
+    """Whether its main node is the gradient of a convolution's weights, whose operands are both data; with
+    that of a bias it stays f32, as sums do."""
+    return group.main is not None and group.main.key == "asmdnn.ConvWeightsGradient" and len(group.main.outputs) == 1
 
 
 def operands(graph: StaticGraph, makers: dict[str, Group], group: Group) -> list[str]:

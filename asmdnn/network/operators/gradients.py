@@ -1,6 +1,7 @@
 """Gradients that have kernels of their own: domain "asmdnn" in a graph, never in a file.
 
-ConvWeightsGradient(x, dy): of the weights of Conv, whose attributes it has.  MaxPoolGradient(x, dy),
+ConvWeightsGradient(x, dy): of the weights of Conv, whose attributes it has, and of the bias, if it has two results.
+MaxPoolGradient(x, dy),
 AveragePoolGradient(dy): attributes of the pooling.  ResizeGradient(dy): the primitive's words.  SoftmaxGradient(y, dy).
 LayerNormGradient(x, dy, scale): of rows, by x, scale and shift.  GroupNormGradient(x, dy, scale): of `num_groups`, by
 x, and by a scale and a shift of each channel.  LRNGradient(x, dy): attributes of LRN.
@@ -29,8 +30,8 @@ from asmdnn.network.operators.windows import pooling
 from asmdnn.records import replace
 
 
-def conv_weights(node: Node, x: Array, d: Array) -> Array:
-    """dw[o, i, r, s]: the sum over images and pixels of dy[n, o, v, u] x[n, i, y, x]."""
+def conv_weights(node: Node, x: Array, d: Array) -> Array | tuple[Array, ...]:
+    """dw[o, i, r, s]: the sum over images and pixels of dy[n, o, v, u] x[n, i, y, x]; of dy alone db[o]."""
     groups, kernel = node.get("group", 1), tuple(node.get("kernel_shape"))
     window = window_of(node, x.shape[2:], kernel)
     n, o, into = len(d), d.shape[1], x.shape[1] // groups
@@ -39,11 +40,13 @@ def conv_weights(node: Node, x: Array, d: Array) -> Array:
     for at, part in taps(x, window):
         found = rows @ part.reshape(n, groups, into, -1).swapaxes(-1, -2)
         result[at] = found.sum(0)
-    return result.reshape(*kernel, o, into).transpose(len(kernel), len(kernel) + 1, *range(len(kernel)))
+    weights = result.reshape(*kernel, o, into).transpose(len(kernel), len(kernel) + 1, *range(len(kernel)))
+    return (weights, d.sum((0, *range(2, d.ndim)))) if len(node.outputs) > 1 else weights
 
 
 def weights_types(node: Node, x: Value, d: Value) -> list[Type]:
-    return [((d.shape[1], x.shape[1] // node.get("group", 1), *node.get("kernel_shape")), x.dtype)]
+    weights = (d.shape[1], x.shape[1] // node.get("group", 1), *node.get("kernel_shape"))
+    return [(weights, x.dtype), (d.shape[1:2], x.dtype)][: len(node.outputs)]
 
 
 def max_pool(node: Node, x: Array, d: Array) -> Array:

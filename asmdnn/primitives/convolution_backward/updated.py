@@ -193,7 +193,7 @@ class UpdatedGradient:
             first, following = (n * len(rows) // len(calls) for n in (j, j + 1))
             name, row = rows[min(first, len(rows) - 1)] if rows else ("", 0)
             lines = self.lines(unit, chunk) if following > first else 0
-            for kernel, place, cost in of_unit(job, tables, unit, chunk, i > 0, job.panels.vectors):
+            for kernel, place, cost in of_unit(job, tables, unit, chunk, i > 0, self.columns):
                 spec = replace([*tables.specs][kernel], prefetch_lines=lines)
                 at = place.copy()
                 at[ARGUMENTS.index("prefetched")] = f32.size_bytes * row * g.ic * g.positions

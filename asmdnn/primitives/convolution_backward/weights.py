@@ -26,9 +26,9 @@ from asmdnn.primitives.convolution.geometry import ImageLayout, image_layout
 from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution_backward.data import AdjointConvolution, exchanged
 from asmdnn.primitives.convolution_backward.description import BackwardWeights, ConvolutionBackwardWeights
-from asmdnn.primitives.convolution_backward.weights_padded import fills_vectors, padded
+from asmdnn.primitives.convolution_backward.weights_padded import are_far, fills_vectors, padded
 from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, TilesJob, job_of, phases_of
-from asmdnn.primitives.convolution_backward.weights_units import GradientPanels
+from asmdnn.primitives.convolution_backward.weights_units import GradientPanels, units_of, with_sums
 from asmdnn.primitives.core.engine import Engine, at_level
 from asmdnn.primitives.core.implementation import implementation
 from asmdnn.primitives.products.matrices import dense_matrix
@@ -41,6 +41,7 @@ from asmdnn.records import replace
 from asmdnn.types import FLOAT_NAMES, FLOATS, f32
 
 NAME = "direct"
+PARTIAL_BIAS = "partial sums of the bias"  # scratch
 WIDE, BLOCKS = "gradients of wide groups", "wide groups in rows"  # scratch
 
 
@@ -50,6 +51,8 @@ def plan(desc: BackwardWeights, attr: Attr, engine: Engine) -> Plan:
     check(desc, attr)
     engine = at_level(engine, f32_dot_level(engine.isa))
     p, names = convolution_of(desc)
+    if desc.diff_bias and names["dst"] == "diff_dst" and p.dst.nelems():
+        p = replace(p, bias=MemoryDesc(desc.diff_bias.dims, f32, "a"))
     return with_bias(renamed(of_formats(p, engine), names), desc.diff_bias, engine)
 
 
@@ -69,9 +72,9 @@ def convolution_of(desc: BackwardWeights) -> tuple[AdjointConvolution, Mapping[s
     """The convolution whose weights' gradient it is, and what its tensors are called here."""
     window = {name: getattr(desc, name) for name in ("strides", "dilations", "padding_l", "padding_r")}
     if isinstance(desc, ConvolutionBackwardWeights):
-        names = {"src": "src", "weights": "diff_weights", "dst": "diff_dst"}
+        names = {"src": "src", "weights": "diff_weights", "dst": "diff_dst", "bias": "diff_bias"}
         return AdjointConvolution(src=desc.src, weights=desc.diff_weights, dst=desc.diff_dst, **window), names
-    names = {"src": "diff_dst", "weights": "diff_weights", "dst": "src"}
+    names = {"src": "diff_dst", "weights": "diff_weights", "dst": "src"}  # diff_bias are sums of what tiles broadcast
     weights = exchanged(desc.diff_weights, desc.src.ndims)
     return AdjointConvolution(src=desc.diff_dst, weights=weights, dst=desc.src, **window), names
 
@@ -82,8 +85,9 @@ def renamed(plan: Plan, names: Mapping[str, str]) -> Plan:
     if names["src"] == "diff_dst":
         tensors["diff_weights"] = exchanged(tensors["diff_weights"], tensors["src"].ndims)
     phases = tuple(phase.on({name: View(here) for name, here in names.items()}) for phase in plan.phases)
-    ordered = {name: tensors[name] for name in ("src", "diff_weights", "diff_dst")}
-    return replace(plan, phases=phases, tensors=ordered, outputs=("diff_weights",), in_place=())
+    ordered = {name: tensors[name] for name in ("src", "diff_weights", "diff_dst", "diff_bias") if name in tensors}
+    outputs = tuple(name for name in ("diff_weights", "diff_bias") if name in tensors)
+    return replace(plan, phases=phases, tensors=ordered, outputs=outputs, in_place=())
 
 
 def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
@@ -94,13 +98,16 @@ def of_formats(p: AdjointConvolution, engine: Engine) -> Plan:
         return of_picked_pixels(own, of_formats, engine)
     if fills_vectors(p, lanes):
         plain = p.dst if not (p.dst.is_any or p.dst.inner_blocks) else MemoryDesc(p.dst.dims, f32, "axb")
-        inner = padded(p.with_formats({"src": own_source(p, lanes), "dst": plain}), tiles, engine)
+        p = replace(p, bias=None)
+        src = MemoryDesc(p.src.dims, f32, "abx") if are_far(p) else own_source(p, lanes)
+        inner = padded(p.with_formats({"src": src, "dst": plain}), tiles, engine)
         given = {name: tensor for name, tensor in p.tensors().items() if not tensor.is_any}
         return between_reorders(inner, given, engine.tuning, isa=engine.isa)
-    own = p.with_formats({"src": own_source(p, lanes), "dst": own_result(p, lanes)})
     whole = p.groups - p.groups % groups_together(p, lanes)
+    p = p if whole in (0, p.groups) else replace(p, bias=None)
+    own = p.with_formats({"src": own_source(p, lanes), "dst": own_result(p, lanes)})
     inner = of_groups(own, engine) if whole in (0, p.groups) else of_both(own, whole, engine)
-    given = {name: tensor for name, tensor in p.tensors().items() if not tensor.is_any}
+    given = {name: tensor for name, tensor in p.tensors().items() if name != "bias" and not tensor.is_any}
     return between_reorders(inner, given, engine.tuning, isa=engine.isa)
 
 
@@ -228,7 +235,7 @@ def diagonals(p: AdjointConvolution, wide: Plan, together: int, engine: Engine) 
     add_reorder(assembly, Reordering(WIDE, packed, BLOCKS, rows))
     add_reorder(assembly, Reordering(BLOCKS, blocks, "weights", target))
     assembly.scratch |= {WIDE: packed.size_bytes, BLOCKS: plain.size_bytes}
-    return assembly.plan(f"wide:{engine.isa}", {**wide.tensors, "weights": own}, ("weights",))
+    return assembly.plan(f"wide:{engine.isa}", {**wide.tensors, "weights": own}, wide.outputs)
 
 
 def tiles(p: ConvolutionDesc, engine: Engine, axes: tuple[Axis, ...] = ()) -> Plan:
@@ -241,23 +248,32 @@ def tiles(p: ConvolutionDesc, engine: Engine, axes: tuple[Axis, ...] = ()) -> Pl
     vectors = vectors_of(p, lanes, blocks_of(F32, engine.isa))
     weights = panels_desc(p, vectors * lanes)
     panels = GradientPanels(vectors, weights_rows(g.ic, 1), lanes)
-    job = job_of(g, panels, engine.isa, blocks_of(F32, engine.isa)[vectors])
+    most = blocks_of(F32, engine.isa)[vectors]
+    job = job_of(g, panels, engine.isa, most)
+    tensors, outputs = {"src": p.src, "weights": weights, "dst": p.dst}, ("weights",)
+    if p.bias and any(unit.sums for unit in with_sums(g, units_of(g, panels, job.rows), most)):
+        job, outputs = replace(job, most=most), ("weights", "bias")
+        tensors["bias"] = p.bias
     assembly = Assembly(engine.tuning, engine.isa)
     add_tiles(assembly, job, ("src", "dst"), engine)
-    tensors = {"src": p.src, "weights": weights, "dst": p.dst}
-    return assembly.plan(f"{NAME}:{engine.isa}", tensors, ("weights",))
+    return assembly.plan(f"{NAME}:{engine.isa}", tensors, outputs)
 
 
 def add_tiles(assembly: Assembly, job: TilesJob, buffers: tuple[str, str], engine: Engine) -> None:
     """The phases, for buffers of src and diff_dst."""
     tables, parts = Tables(job.isa), len(job.ranges)
-    sums = assembly.room(PARTIAL, parts * job.weights_bytes) if parts > 1 else "weights"
-    phases = phases_of(job, tables, (*buffers, sums))
+    sizes = {"weights": job.weights_bytes // f32.size_bytes}
+    if job.most:
+        sizes["bias"] = job.g.groups * job.g.oc
+    sums = {name: name for name in sizes}
+    if parts > 1:
+        rooms = {"weights": PARTIAL, "bias": PARTIAL_BIAS}
+        sums = {name: assembly.room(rooms[name], parts * f32.size_bytes * size) for name, size in sizes.items()}
+    phases = phases_of(job, tables, (*buffers, sums["weights"]), sums.get("bias", ""))
     assembly.constants[TAPS] = np.concatenate(tables.words)
     assembly.add(phases)
-    if parts > 1:
-        size = job.weights_bytes // f32.size_bytes
-        total = sum_of_rows(assembly, dense_matrix(sums, size), parts, size, dense_matrix("weights", size))
+    for name, size in sizes.items() if parts > 1 else ():
+        total = sum_of_rows(assembly, dense_matrix(sums[name], size), parts, size, dense_matrix(name, size))
         multiply(assembly, total, target_of(engine))
 
 

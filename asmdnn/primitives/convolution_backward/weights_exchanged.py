@@ -46,16 +46,18 @@ def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | 
     try:
         check(desc, attr)
         check_channels(p, lanes_of(engine.isa))
-        plan = with_bias(renamed(planned(p, engine), names), desc.diff_bias, engine)
+        plan = renamed(planned(p, engine), names)
+        whole = with_bias(plan, desc.diff_bias, engine)
     except Refused as reason:
         yield Refusal(name, str(reason))
         return
-    others = try_all((weights_planes.plans, weights.plans), desc, attr, engine)
+    without = replace(desc, diff_bias=None)  # beside which it takes little
+    others = try_all((weights_planes.plans, weights.plans), without, attr, engine)
     other = next((x for x in others if isinstance(x, Plan)), None)
     if other and plan.cycles >= other.cycles:
         yield Refusal(name, f"{plan.cycles} cycles are expected, {other.cycles} of {other.implementation}")
     else:
-        yield plan
+        yield whole
 
 
 def check_channels(p: AdjointConvolution, lanes: int) -> None:

@@ -44,6 +44,7 @@ from asmdnn.primitives.reduction import reduction
 from asmdnn.primitives.reduction.bias import with_bias
 from asmdnn.primitives.reduction.description import ReductionForward
 from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.records import replace
 from asmdnn.types import f32
 
 NAME = "planes"
@@ -61,15 +62,17 @@ def plans(desc: BackwardWeights, attr: Attr, engine: Engine) -> Iterator[Plan | 
     try:
         check(desc, attr)
         check_channels(p, lanes_of(engine.isa))
-        plan = with_bias(renamed(planned(p, engine), names), desc.diff_bias, engine)
+        plan = renamed(planned(p, engine), names)
+        whole = with_bias(plan, desc.diff_bias, engine)
     except Refused as reason:
         yield Refusal(name, str(reason))
         return
-    tiles = next((x for x in weights.plans(desc, attr, engine) if isinstance(x, Plan)), None)
+    others = weights.plans(replace(desc, diff_bias=None), attr, engine)  # beside which a bias takes little
+    tiles = next((x for x in others if isinstance(x, Plan)), None)
     if tiles and plan.cycles >= WORTH * tiles.cycles:
         yield Refusal(name, f"{plan.cycles} cycles are expected, {tiles.cycles} of {tiles.implementation}")
     else:
-        yield plan
+        yield whole
 
 
 def check_channels(p: AdjointConvolution, lanes: int) -> None:

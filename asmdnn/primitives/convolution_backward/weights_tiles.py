@@ -36,6 +36,7 @@ from asmdnn.primitives.convolution_backward.weights_units import (
     runs,
     segments,
     units_of,
+    with_sums,
 )
 from asmdnn.records import dataclass, field, replace
 from asmdnn.types import f32
@@ -77,7 +78,7 @@ class TilesJob:
 
     rows: of a tile, at most.  images: of a phase.  pixels: of a chunk, in one image.  ranges: of chunks, [begin, end),
     whose sums are computed apart from those of the others, one set of weights after the other.  pairs: if each step of
-    a row is a pair of pixels.
+    a row is a pair of pixels.  most: rows of a tile that registers hold, if the tiles of a unit sum diff_dst, too.
     """
 
     g: ConvGeometry
@@ -88,6 +89,7 @@ class TilesJob:
     pixels: int
     ranges: tuple[tuple[int, int], ...] = ((0, 1),)
     pairs: PixelPairs | None = None
+    most: int = 0
 
     def along(self, position: int) -> int:
         """From where a row of src begins, in bytes, what a row's first step reads at a position of the last axis."""
@@ -103,13 +105,16 @@ class TilesJob:
         """Of a group of channels."""
         return -(-self.g.oc // (self.panels.vectors * self.panels.lanes))
 
-    def panels_by_vectors(self) -> list[tuple[int, list[int]]]:
-        """(vectors that are real, panels of a group that have so many): the last one may have fewer."""
-        every, whole = -(-self.g.oc // self.panels.lanes), range(self.panel_count)
-        of_last = every - (self.panel_count - 1) * self.panels.vectors
-        if of_last == self.panels.vectors:
+    def panels_by_channels(self) -> list[tuple[int, list[int]]]:
+        """(channels, panels of a group that have so many): the last one may have fewer.  They are rounded up to whole
+        vectors where nothing tells these apart."""
+        lanes, whole = self.panels.lanes, range(self.panel_count)
+        every = self.g.oc if self.most else -(-self.g.oc // lanes) * lanes
+        of_panel = self.panels.vectors * lanes
+        of_last = every - (self.panel_count - 1) * of_panel
+        if of_last == of_panel:
             return [(of_last, [*whole])]
-        return [pair for pair in ((self.panels.vectors, [*whole[:-1]]), (of_last, [*whole[-1:]])) if pair[1]]
+        return [pair for pair in ((of_panel, [*whole[:-1]]), (of_last, [*whole[-1:]])) if pair[1]]
 
     @property
     def weights_bytes(self) -> int:
@@ -119,6 +124,8 @@ class TilesJob:
     def unit_sets(self) -> list[list[RowUnit]]:
         """The units of a panel, in sets: small enough for L2, and so many that threads can share them."""
         units = units_of(self.g, self.panels, self.rows)
+        if self.most:
+            units = with_sums(self.g, units, self.most)
         set_bytes = self.panels.panel_bytes(self.g)
         near, shared = -(-set_bytes // (NEAR_BYTES // 2)), -(-SHARES // (self.panel_count * self.g.groups))
         found, at = [], 0
@@ -147,8 +154,8 @@ def job_of(g: ConvGeometry, panels: GradientPanels, isa: str, most: int) -> Tile
     return replace(job, images=images, pixels=pixels, ranges=tuple(pairwise(ends)))
 
 
-def phases_of(job: TilesJob, tables: Tables, buffers: tuple[str, str, str]) -> list[Phase]:
-    """All phases, for buffers of src, diff_dst and diff_weights."""
+def phases_of(job: TilesJob, tables: Tables, buffers: tuple[str, str, str], bias: str = "") -> list[Phase]:
+    """All phases, for buffers of src, diff_dst and diff_weights.  bias: that of the sums of diff_dst."""
     g = job.g
     first = records(job, tables, accumulate=False)
     more = records(job, tables, accumulate=True) if g.mb > job.images else first
@@ -162,6 +169,8 @@ def phases_of(job: TilesJob, tables: Tables, buffers: tuple[str, str, str]) -> l
             "dst": View(weights),
             "taps": View(TAPS),
         }
+        if bias:
+            views["bias"] = View(bias)
         arguments = tuple(views.get(name, NOTHING) for name in ARGUMENTS)
         kernels = kernels or tuple(tables.specs)
         made.append(Phase(kernels, arguments, rows, cycles, groups=groups, continues=n > 0))
@@ -178,18 +187,20 @@ def records(job: TilesJob, tables: Tables, accumulate: bool) -> Records:
     offsets, kernels, cycles, begins = [], [], [], [0]
     for units in job.unit_sets():
         for part, of_part in enumerate(chunks):
-            for vectors, numbers in job.panels_by_vectors():
+            for channels, numbers in job.panels_by_channels():
                 tiles = [
                     each
                     for i, chunk in enumerate(of_part)
                     for unit in units
-                    for each in of_unit(job, tables, unit, chunk, accumulate or i > 0, vectors)
+                    for each in of_unit(job, tables, unit, chunk, accumulate or i > 0, channels)
                 ]
                 table, places, costs = (np.array(column) for column in zip(*tiles, strict=True))
                 for group, panel in product(range(g.groups), numbers):
-                    dst = g.dst.channel(group * g.oc + panel * panels.vectors * panels.lanes)
+                    channel = group * g.oc + panel * panels.vectors * panels.lanes
+                    total = f32.size_bytes * (part * g.groups * g.oc + channel) if job.most else 0
                     at = part * job.weights_bytes + (group * job.panel_count + panel) * panels.panel_bytes(g)
-                    offsets.append(places + np.array((g.src.channel(group * g.ic), dst, 0, at, 0, 0)))
+                    src, dst = g.src.channel(group * g.ic), g.dst.channel(channel)
+                    offsets.append(places + np.array((src, dst, total, at, 0, 0)))
                     kernels.append(table)
                     cycles.append(costs)
                     begins.append(begins[-1] + len(table))
@@ -202,17 +213,22 @@ Tile = tuple[int, Int64, int]  # kernel, offsets, cycles
 
 
 def of_unit(
-    job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, accumulate: bool, vectors: int
+    job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, accumulate: bool, channels: int
 ) -> Iterator[Tile]:
-    """A unit's rows of so many vectors; and zeros in what a panel has after them."""
+    """A unit's rows of so many output channels; and zeros in what a panel has after their vectors."""
+    vectors = -(-channels // job.panels.lanes)
     spec, place = tile(job, tables, unit, chunk, vectors)
+    if unit.sums:
+        spec = replace(spec, row_sums=True, channels=channels)
     pixels = job.images * len(chunk.rows) * (chunk.end - chunk.begin)
-    multiplied = sum(row.channel is not None for row in unit.rows)
+    multiplied = sum(row.channel is not None for row in unit.rows) + unit.sums
     cost = CALL_CYCLES + vectors * (len(unit.rows) + pixels * multiplied // 2)
     yield tables.kernel(replace(spec, accumulate=accumulate)), place, min(cost, MOST_CYCLES)
     missing, lanes = job.panels.vectors - vectors, job.panels.lanes
     if missing:
-        zeros = replace(spec, vectors=missing, channels=missing * lanes, groups=(), accumulate=accumulate)
+        zeros = replace(
+            spec, vectors=missing, channels=missing * lanes, groups=(), accumulate=accumulate, row_sums=False
+        )
         skipped_bytes = np.array((0, 0, 0, f32.size_bytes * vectors * lanes, 0, 0))
         yield tables.kernel(zeros), place + skipped_bytes, CALL_CYCLES
 
@@ -228,7 +244,7 @@ def tile(job: TilesJob, tables: Tables, unit: RowUnit, chunk: PixelChunk, vector
     position = unit.rows[0].position
     base = lines[0] if len(lines) else np.zeros(2, np.int64)
     groups, words = [], []
-    for numbers, begin, end in segments(g, unit.rows, chunk):
+    for numbers, begin, end in segments(g, unit.rows, chunk, unit.sums):
         at = begin
         for size, times, missing in runs(end - begin, job.missing(end)):
             starts = at + size * np.arange(times)

@@ -54,11 +54,15 @@ class PanelRow:
 
 @dataclass(frozen=True, slots=True)
 class RowUnit:
-    """Rows of a panel that are computed together, at one position of the outer axes; `first` says where they begin."""
+    """Rows of a panel that are computed together, at one position of the outer axes; `first` says where they begin.
+
+    sums: whether diff_dst is summed beside them, for a bias.
+    """
 
     outer: tuple[int, ...]
     rows: tuple[PanelRow, ...]
     first: int
+    sums: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +155,32 @@ def reached(axis: Axis, position: int) -> tuple[int, int]:
     return low, max(low, high)
 
 
-def segments(g: ConvGeometry, rows: tuple[PanelRow, ...], chunk: PixelChunk) -> list[tuple[tuple[int, ...], int, int]]:
-    """(numbers of the rows, begin, end): the columns of a chunk, by which rows they reach inside src."""
+def with_sums(g: ConvGeometry, units: list[RowUnit], most: int) -> list[RowUnit]:
+    """The same, of which one sums diff_dst: it reaches all of it, and has a register for its sums.
+
+    A unit of `most` rows, as many as registers hold, becomes two.  As they are, if none reaches all rows of diff_dst.
+    """
+    whole = [
+        i
+        for i, unit in enumerate(units)
+        if all(reached(axis, at) == (0, axis.o) for axis, at in zip(g.axes[:-1], unit.outer, strict=True))
+    ]
+    if not whole:
+        return units
+    number = next((i for i in whole if len(units[i].rows) < most), whole[0])
+    unit = units[number]
+    size = len(unit.rows) if len(unit.rows) < most else most // 2
+    parts = [RowUnit(unit.outer, unit.rows[:size], unit.first, sums=True)]
+    if unit.rows[size:]:
+        parts.append(RowUnit(unit.outer, unit.rows[size:], unit.first + size))
+    return [*units[:number], *parts, *units[number + 1 :]]
+
+
+def segments(
+    g: ConvGeometry, rows: tuple[PanelRow, ...], chunk: PixelChunk, sums: bool = False
+) -> list[tuple[tuple[int, ...], int, int]]:
+    """(numbers of the rows, begin, end): the columns of a chunk, by which rows they reach inside src; with sums, those
+    that none reaches, too."""
     axis = g.axes[-1]
     reach = {s: reached(axis, s) for s in {row.position for row in rows}}
     ends = {chunk.begin, chunk.end}
@@ -161,7 +189,7 @@ def segments(g: ConvGeometry, rows: tuple[PanelRow, ...], chunk: PixelChunk) -> 
     for begin, end in pairwise(sorted(ends)):
         inside = {s for s, (low, high) in reach.items() if low <= begin and end <= high}
         numbers = tuple(i for i, row in enumerate(rows) if row.channel is not None and row.position in inside)
-        if numbers:
+        if numbers or (sums and begin < end):
             found.append((numbers, begin, end))
     return found
 

@@ -14,10 +14,12 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import plan_of
 from asmdnn.primitives.reduction import reduction
 from asmdnn.primitives.reduction.description import ReductionForward
+from asmdnn.primitives.reorder.copies import between_reorders
+from asmdnn.records import replace
 
 
 def with_bias(plan: Plan, bias: MemoryDesc | None, engine: Engine) -> Plan:
-    """The plan, and the sums of its diff_dst (n, o, ..) for diff_bias (o,) after it; as it is without one.
+    """The plan, and after it sums of its diff_dst (n, o, ..) for diff_bias (o,), if that is wanted and it has none.
 
     Raises Refused.
     """
@@ -27,6 +29,9 @@ def with_bias(plan: Plan, bias: MemoryDesc | None, engine: Engine) -> Plan:
     if bias.inner_blocks:
         raise Refused("diff_bias is blocked, it must be a vector")
     bias = MemoryDesc(bias.dims, bias.dtype, "a") if bias.is_any else bias
+    if "diff_bias" in plan.tensors:
+        made = between_reorders(plan, {"diff_bias": bias}, engine.tuning, isa=engine.isa)
+        return without_needless_barriers(replace(made, implementation=plan.implementation))
     (size,), (step,) = bias.dims, bias.strides
     assembly = Assembly(engine.tuning, engine.isa)
     assembly.add_plan(plan, {})

@@ -36,7 +36,7 @@ def conv_case(spec: ConvTileSpec, random: np.random.Generator, integers: bool) -
     buffers = {name: buffer_of(memory[name]) for name in memory}
     tap_list = constant_buffer(words) if len(words) else None
     tolerances: dict[str, Doubles | float] = {}
-    stored = tuple(dict.fromkeys(dst_of(spec, j) for j in range(spec.vectors)))
+    stored = tuple(dict.fromkeys([*(dst_of(spec, j) for j in range(spec.vectors)), *["bias"] * spec.row_sums]))
     is_exact = keeps_integers(spec.post_ops)
     of_integers = spec.dst_type == s32 and not spec.works_in_f32
     if not of_integers and not (integers and is_exact):
@@ -126,6 +126,9 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
     """
     lanes, together = LANES[spec.isa], spec.types.group  # so many channels lie side by side for each output channel
     sums, shift = start(spec, lanes, memory), dot_class(spec.types, spec.isa).shift
+    of_rows = np.zeros(spec.vectors * lanes)
+    if spec.row_sums and spec.accumulate:
+        of_rows[: spec.channels] = memory["bias"].load(0, spec.channels)
     for group, offsets in zip(spec.groups, taps, strict=True):
         for src, weights in offsets:
             for step in range(-(-group.channels // together)):
@@ -135,11 +138,14 @@ def conv_tile(spec: ConvTileSpec, taps: Taps, memory: Memory) -> None:
                 counts = [elements] * (spec.vectors - 1) + [elements // 2 if spec.half_last else elements]
                 row = np.concatenate([memory["weights"].load(x, n) for x, n in zip(at, counts, strict=True)])
                 row = np.resize(np.append(row, np.zeros(elements)), (spec.vectors * lanes, together))
+                of_rows += row.sum(axis=1) * spec.row_sums
                 first = 0 if step else group.first
                 for p in group.pixels:
                     at = spec.src_pixel_bytes[p] + src + step * spec.src_channel_bytes
                     read = memory["src"].load(at + first * spec.types.src.size_bytes, count - first)
                     sums[p] += row[:, first:count] @ (read + shift)
+    if spec.row_sums:
+        memory["bias"].store(0, of_rows[: spec.channels])
     for p, pixel in enumerate(sums):
         for j, (at, count) in enumerate(pieces_of_dst(spec, lanes, p)):
             real = max(0, min(count, spec.channels - j * lanes))
