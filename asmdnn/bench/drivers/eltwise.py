@@ -82,13 +82,13 @@ class EltwiseWork(GradientWork):
         values = forward(self.alg, x, *numbers)
         return self.judged(data, values, rounding_error(values))
 
-    def jump(self, x: Doubles, *numbers: float) -> Doubles:
+    def jump(self, x: Doubles, alpha: float, beta: float) -> Doubles:
         """Of the slope between both sides of x, as near as f32 rounds: at a corner either one is right.  0 elsewhere.
 
         With alpha 0.16 and beta 0.5 hardswish has its corner next to 3.125, which f32 rounds onto it.
         """
         with np.errstate(invalid="ignore"):  # infinite on both sides
-            low, high = (slope(self.alg, x * (1 + side * NEAR), *numbers, self.of_dst) for side in (-1, 1))
+            low, high = (slope(self.alg, x * (1 + side * NEAR), alpha, beta, self.of_dst) for side in (-1, 1))
             return np.where(np.abs(high - low) > SMOOTH * (np.abs(low) + np.abs(high)), high - low, 0)
 
     def onednn(self, peer: Peer) -> Any:

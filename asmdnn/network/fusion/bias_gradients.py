@@ -38,8 +38,15 @@ def biases_beside_weights(graph: StaticGraph) -> StaticGraph:
 
 
 def with_total(node: Node, total: str) -> Node:
-    named = {"attributes": node.attributes, "name": node.name, "domain": node.domain, "opset": node.opset}
-    return Node(node.op, node.inputs, (*node.outputs, total), **named)
+    return Node(
+        node.op,
+        node.inputs,
+        (*node.outputs, total),
+        attributes=node.attributes,
+        name=node.name,
+        domain=node.domain,
+        opset=node.opset,
+    )
 
 
 def is_small(graph: StaticGraph, node: Node) -> bool:

@@ -41,6 +41,7 @@ from asmdnn.records import replace
 from asmdnn.types import FLOAT_NAMES, FLOATS, f32
 
 NAME = "direct"
+ARGUMENTS: tuple[str, ...] = ("src", "diff_weights", "diff_dst", "diff_bias")
 PARTIAL_BIAS = "partial sums of the bias"  # scratch
 WIDE, BLOCKS = "gradients of wide groups", "wide groups in rows"  # scratch
 
@@ -85,7 +86,7 @@ def renamed(plan: Plan, names: Mapping[str, str]) -> Plan:
     if names["src"] == "diff_dst":
         tensors["diff_weights"] = exchanged(tensors["diff_weights"], tensors["src"].ndims)
     phases = tuple(phase.on({name: View(here) for name, here in names.items()}) for phase in plan.phases)
-    ordered = {name: tensors[name] for name in ("src", "diff_weights", "diff_dst", "diff_bias") if name in tensors}
+    ordered = {name: tensors[name] for name in ARGUMENTS if name in tensors}
     outputs = tuple(name for name in ("diff_weights", "diff_bias") if name in tensors)
     return replace(plan, phases=phases, tensors=ordered, outputs=outputs, in_place=())
 
@@ -250,13 +251,14 @@ def tiles(p: ConvolutionDesc, engine: Engine, axes: tuple[Axis, ...] = ()) -> Pl
     panels = GradientPanels(vectors, weights_rows(g.ic, 1), lanes)
     most = blocks_of(F32, engine.isa)[vectors]
     job = job_of(g, panels, engine.isa, most)
-    tensors, outputs = {"src": p.src, "weights": weights, "dst": p.dst}, ("weights",)
+    tensors, outputs = {"src": p.src, "weights": weights, "dst": p.dst}, ["weights"]
     if p.bias and any(unit.sums for unit in with_sums(g, units_of(g, panels, job.rows), most)):
-        job, outputs = replace(job, most=most), ("weights", "bias")
+        job = replace(job, most=most)
         tensors["bias"] = p.bias
+        outputs.append("bias")
     assembly = Assembly(engine.tuning, engine.isa)
     add_tiles(assembly, job, ("src", "dst"), engine)
-    return assembly.plan(f"{NAME}:{engine.isa}", tensors, outputs)
+    return assembly.plan(f"{NAME}:{engine.isa}", tensors, tuple(outputs))
 
 
 def add_tiles(assembly: Assembly, job: TilesJob, buffers: tuple[str, str], engine: Engine) -> None:
