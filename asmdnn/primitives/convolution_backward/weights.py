@@ -27,6 +27,7 @@ from asmdnn.primitives.convolution.taps import TAP_CHANNELS, weights_rows
 from asmdnn.primitives.convolution_backward.data import AdjointConvolution, exchanged
 from asmdnn.primitives.convolution_backward.description import BackwardWeights, ConvolutionBackwardWeights
 from asmdnn.primitives.convolution_backward.weights_padded import are_far, fills_vectors, padded
+from asmdnn.primitives.convolution_backward.weights_sets import products_of, share_sets
 from asmdnn.primitives.convolution_backward.weights_tiles import TAPS, Tables, TilesJob, job_of, phases_of
 from asmdnn.primitives.convolution_backward.weights_units import GradientPanels, units_of, with_sums
 from asmdnn.primitives.core.engine import Engine, at_level
@@ -148,7 +149,7 @@ def own_source(p: AdjointConvolution, lanes: int) -> MemoryDesc:
     layout = None if p.src.is_any else image_layout(p.src)
     whole = p.groups - p.groups % groups_together(p, lanes)
     fits = p.groups == 1 or not ((channels % block and block % channels) or whole * channels % block)
-    if layout is not None and fits and is_near(layout):
+    if layout is not None and fits and is_near(layout) and not share_sets(p.src, products_of(p, p.dst), 128):
         return p.src
     if p.src.dims[1] < TAP_CHANNELS:
         return MemoryDesc(p.src.dims, f32, "abx")
@@ -164,7 +165,8 @@ def own_result(p: AdjointConvolution, lanes: int) -> MemoryDesc:
     """diff_dst as tiles read it, whole vectors at one distance: as it is, or blocked by the vector."""
     layout = None if p.dst.is_any else image_layout(p.dst)
     whole = p.dst.padded_dims[1] % lanes == 0 and (p.dst.dims[1] // p.groups % lanes == 0 or p.groups == 1)
-    if layout is not None and layout.is_dense and is_near(layout) and whole and layout.block in (lanes, p.dst.dims[1]):
+    fits = layout is not None and layout.is_dense and is_near(layout) and layout.block in (lanes, p.dst.dims[1])
+    if whole and fits and not share_sets(p.dst, products_of(p, p.src), 256):
         return p.dst
     if p.groups > 1 and p.dst.dims[1] // p.groups % lanes:
         return MemoryDesc(p.dst.dims, f32, "axb" if p.dst.dims[1] % lanes == 0 else f"aBx{lanes}b")
