@@ -1,6 +1,7 @@
 """Matrix products of arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def matmul(
     """
     modes = fpmath_mode, accumulation_mode
     if not is_plain(dtype, scales, zero_points) or needs_types(a, b, bias, out):
-        return of_types(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine, modes))
+        return of_types()(a, b, bias, out, ProductRequest(post_ops, dtype, scales, zero_points, engine, modes))
     x = a if type(a) is np.ndarray and a.dtype is F32 else as_f32("a", a)
     y, second = packed_or_plain("b", b)
     arrays: list[AnyArray] = [x, y]
@@ -88,12 +89,13 @@ def matmul(
     return result if out is None else out
 
 
-def of_types(a: Any, b: Any, bias: Any, out: Any, request: ProductRequest) -> AnyArray:
+@cache
+def of_types() -> Callable[[Any, Any, Any, Any, ProductRequest], AnyArray]:
     """The product of other types than f32, whose modules others do not import."""
     with importing():
         from asmdnn.ops.typed_matmul import typed_matmul
 
-    return typed_matmul(a, b, bias, out, request)
+    return typed_matmul
 
 
 def prepare(

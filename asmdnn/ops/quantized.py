@@ -1,6 +1,7 @@
 """Products and convolutions of arrays of other types than f32: what is asked for, scales and zero points of arrays."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -29,9 +30,15 @@ def is_typed(x: Any) -> bool:
     """Whether these are numbers of another type than f32 that products take."""
     try:
         kind = x.desc.dtype if type(x) is Memory else getattr(x, "dtype", F32)
-        return not (kind is F32 or kind is f32) and str(getattr(kind, "name", kind)) in TYPED
+        return not (kind is F32 or kind is f32) and of_few_bits(kind)
     except Exception:  # whatever the caller's object does: who reads it as f32 says what is wrong with it
         return False
+
+
+@lru_cache(maxsize=64)
+def of_few_bits(kind: Any) -> bool:
+    """The same of the type of an array: numpy makes its name anew whenever it is asked for."""
+    return str(getattr(kind, "name", kind)) in TYPED
 
 
 def needs_types(x: Any, weights: Any, *others: Any) -> bool:
