@@ -283,6 +283,18 @@ def test_hidden_keys_of_bf16(rows: int) -> None:
     assert np.isnan(found[0, 0]).all(axis=1).tolist() == [i == 1 for i in range(rows)]
 
 
+@pytest.mark.parametrize("keys", [127, 128, 129, 200, 256, 300, 512])
+@pytest.mark.parametrize("width", [8, 16, 40, 64])
+def test_few_accumulators(isa: str, keys: int, width: int) -> None:
+    """Products of so few sums take some of them in turn, and those of attention do not: they read how many keys there
+    are, in one order."""
+    for rows in (1, 2):
+        query, key, value = tensors((1, 2, 1, rows, keys, 8, width))
+        engine = dnn.Engine(isa=isa, threads=1)
+        found = dnn.ops.attention(query, key, value, scale=0.5, engine=engine)
+        np.testing.assert_allclose(found, wanted(query, key, value, None, 0.5, False), 1e-4, 1e-5)
+
+
 @pytest.mark.emulated("avx512_core_bf16")
 def test_emulated_bf16() -> None:
     query, key, value = (x.astype(ml_dtypes.bfloat16) for x in tensors((1, 2, 1, 5, 19, 5, 3)))

@@ -80,7 +80,7 @@ def is_countable(tile: MatmulTile) -> bool:
     """Whether the tile does nothing but sum, from 0, and one call computes it alone."""
     computes = tile.bias or tile.accumulate or tile.scaled or tile.post_ops or tile.operand_types
     prefetches = tile.prefetch_step_bytes or tile.stream_bytes or tile.prefetches_dst or tile.streams
-    copies = tile.packs or tile.near_row_bytes
+    copies = tile.packs or tile.near_row_bytes or tile.pieces
     return not (computes or prefetches or copies) and tile.items == ONE_ITEM and tile.depth > 0
 
 
@@ -88,7 +88,7 @@ class CountedTileCode(TileCode):
     """The code of one tile, whose rows have a pointer for every APART of them."""
 
     def __init__(self, tile: MatmulTile, asm: Assembler, v: Any) -> None:
-        assert tile.items == ONE_ITEM
+        assert tile.items == ONE_ITEM and tile.sums == 1
         super().__init__(replace(tile, prefetch_lines=0), asm, v)
         self.distance = asm.gp.take("from row to row")
         self.bases: list[Register] = []

@@ -90,7 +90,7 @@ def fill_vectors(steps: Sequence[StepRecords]) -> bool:
 def counted(spec: KernelSpec, fills_vectors: bool) -> CountedTileSpec | None:
     if not isinstance(spec, MatmulTileSpec) or not is_countable(spec.tile):
         return None
-    tile = replace(spec.tile, prefetch_lines=0)
+    tile = replace(spec.tile, prefetch_lines=0, sums=1)  # in one order, whatever the number of keys is
     if fills_vectors and tile.padded and tile.dst is None:
         tile = replace(tile, columns=tile.vectors * lanes_of(tile.isa))
     return CountedTileSpec(tile=tile)
