@@ -254,7 +254,7 @@ def test_types(level: str, kind: dnn.DataType, result: dnn.DataType, causal: boo
 ])  # fmt: skip
 def test_plans_of_bf16(level: str, name: str) -> None:
     """For every level: what is multiplied, and what may be touched; query alone is converted in front."""
-    desc = dnn.MemoryDesc((2, 4, 40, 17), dnn.bf16, "abcd")
+    desc = dnn.MemoryDesc((2, 4, 70, 17), dnn.bf16, "abcd")
     attention, engine = dnn.AttentionForward(INFERENCE, desc, desc, desc, desc), dnn.Engine(isa=level, machine="zen3")
     pd = proved_desc(attention, engine=engine)
     assert pd.implementation == name
@@ -295,6 +295,23 @@ def test_few_accumulators(isa: str, keys: int, width: int) -> None:
         np.testing.assert_allclose(found, wanted(query, key, value, None, 0.5, False), 1e-4, 1e-5)
 
 
+@pytest.mark.parametrize("kind", [dnn.bf16, dnn.f16], ids=str)
+@pytest.mark.parametrize("rows", [1, 5, 30])
+def test_keys_and_values_of_16_bits_where_they_lie(isa: str, rows: int, kind: dnn.DataType) -> None:
+    """They become f32 in registers, the query in front; keys row by row and column by column."""
+    query, key, value = (x.astype(TYPED[kind]) for x in tensors((2, 4, 2, rows, 150, 24, 40)))
+    engine = dnn.Engine(isa=isa, threads=2)
+    for turned in (False, True):
+        laid = np.ascontiguousarray(key.swapaxes(2, 3)).swapaxes(2, 3) if turned else key
+        given = {name: dnn.Memory.from_array(x) for name, x in (("query", query), ("key", laid), ("value", value))}
+        dst = dnn.Memory(dnn.MemoryDesc((2, 4, rows, 40), dnn.f32, "abcd"))
+        desc = dnn.AttentionForward(INFERENCE, *(memory.desc for memory in given.values()), dst.desc, scale=0.5)
+        pd = proved_desc(desc, engine=engine)
+        assert pd.implementation == f"reorder+unpacked_attention:{isa}"
+        dnn.Primitive(pd).execute(**given, dst=dst)
+        np.testing.assert_allclose(dst.numpy(), wanted(query, key, value, None, 0.5, False), 1e-4, 1e-5)
+
+
 @pytest.mark.emulated("avx512_core_bf16")
 def test_emulated_bf16() -> None:
     query, key, value = (x.astype(ml_dtypes.bfloat16) for x in tensors((1, 2, 1, 5, 19, 5, 3)))
@@ -307,7 +324,7 @@ def test_emulated_bf16() -> None:
 
 
 def test_a_logsumexp_is_left_where_bf16_is_multiplied(planned_isa: str) -> None:
-    desc, sums = dnn.MemoryDesc((2, 4, 40, 17), dnn.bf16, "abcd"), dnn.MemoryDesc((2, 4, 40, 1), dnn.f32, "abcd")
+    desc, sums = dnn.MemoryDesc((2, 4, 70, 17), dnn.bf16, "abcd"), dnn.MemoryDesc((2, 4, 70, 1), dnn.f32, "abcd")
     forward = dnn.AttentionForward(dnn.PropKind.forward_training, desc, desc, desc, desc, logsumexp=sums)
     pd = proved_desc(forward, engine=dnn.Engine(isa=planned_isa, machine="zen3"))
     assert pd.implementation == f"reorder+attention:{planned_isa}"

@@ -8,7 +8,7 @@ them.  All else is as in schedule.py.
 
 from collections.abc import Mapping, Sequence
 
-from asmdnn.isa.dot import Types, blocks_of, dot_level
+from asmdnn.isa.dot import Types, blocks_of, dot_level, multiplied
 from asmdnn.isa.vectors import f32_level
 from asmdnn.memory import MemoryDesc
 from asmdnn.planning.plan import Plan
@@ -23,6 +23,7 @@ from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.core.implementation import implementation, try_all
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
+from asmdnn.types import f32
 
 NAME = "unpacked_attention"
 PACKING = "pack"  # how the names of products begin that copy weights
@@ -33,7 +34,7 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     """Plan an attention of some rows.  Raises Refused."""
     passed = passed_of(desc, attr)
     shared = desc.query.dims[1] // desc.value.dims[1] if 0 not in desc.dst.dims else 0
-    types = types_of(passed, engine)[0]
+    types = types_where_they_lie(passed, engine)
     few = most_rows(passed["value"], types, engine)
     if not 1 <= shared * desc.query.dims[2] <= few:
         words = f"{shared * desc.query.dims[2]} rows of queries read a key"
@@ -43,6 +44,14 @@ def plan(desc: AttentionForward, attr: Attr, engine: Engine) -> Plan:
     if any(passed[name].dtype != types.weights or passed[name].inner_blocks for name in ("key", "value")):
         raise Refused(f"keys and values are no plain {types.weights}, as products multiply them")
     return UnpackedAttention.of(desc, passed, types, engine)
+
+
+def types_where_they_lie(passed: Mapping[str, MemoryDesc], engine: Engine) -> Types:
+    """What both products multiply: pairs of bf16, or f32 by what keys and values are, which is widened in registers."""
+    pairs, kinds = types_of(passed, engine)[0], {passed[name].dtype for name in ("key", "value")}
+    if pairs.src != f32 or len(kinds) > 1:
+        return pairs
+    return multiplied(f32, *kinds, engine.isa)
 
 
 def most_rows(value: MemoryDesc, types: Types, engine: Engine) -> int:
