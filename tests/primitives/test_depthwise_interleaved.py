@@ -97,14 +97,30 @@ def test_requantization(level: str, src: dnn.DataType, tags: tuple[str, str, str
 
 
 @OF_BYTES
-def test_zero_points_of_any_size_stay_with_others(level: str) -> None:
-    """Where dst is s32 a zero point is subtracted modulo 2^32, and words are not that wide."""
+@pytest.mark.parametrize("src", [dnn.u8, dnn.s8], ids=str)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_zero_points_of_any_size_go_by_columns_of_the_kernel(level: str, src: dnn.DataType, shape: str) -> None:
+    """Where dst is s32 a zero point is subtracted modulo 2^32, and words are not that wide: parts of the kernel are."""
+    text, tags = SHAPES[shape]
     attr = dnn.Attr(zero_points={"src": 0})
-    case = TypedConv("g9mb1ic9ih3iw12oc9oh3ow12kh3kw13ph1pw6", (dnn.u8, dnn.s8, dnn.s32), tags=LAST, attr=attr)
+    case = TypedConv(text, (src, dnn.s8, dnn.s32), dnn.s32, tags=tags, attr=attr)
     data, pd = case.data() | {"src_zero_points": np.array([100_000])}, case.planned(level)
-    assert not interleaves(pd)
     assert any("may be more than words hold" in str(refusal) for refusal in pd.refusals)
-    assert np.array_equal(computed(pd, data), sums(case.problem, data["src"] - 100_000, data["weights"]))
+    in_padding = shape == "more than the image"
+    assert ("columns+depthwise:" in pd.implementation) != (in_padding or case.problem.axes[-1].k < 10), (
+        pd.implementation
+    )
+    pd.plan.check()
+    exact = sums(case.problem, data["src"] - 100_000, data["weights"]) + by_channel(case.problem, data["bias"])
+    assert np.array_equal(computed(pd, data), (exact.astype(np.int64) + 2**31) % 2**32 - 2**31)
+
+
+@pytest.mark.isa("avx2")
+def test_what_follows_sums_is_left_to_others() -> None:
+    for attr in (dnn.Attr([dnn.Eltwise("relu")], zero_points={"src": 0}), dnn.Attr(zero_points={"src": 0, "dst": 0})):
+        case = TypedConv(SHAPES["wide"][0], (dnn.u8, dnn.s8, dnn.s32), tags=LAST, attr=attr)
+        reasons = [str(refusal) for refusal in case.planned("avx2").refusals]
+        assert any("would follow those of each part" in reason for reason in reasons)
 
 
 @pytest.mark.isa("avx512_core_bf16")

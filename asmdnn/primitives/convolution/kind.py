@@ -1,6 +1,7 @@
 """Convolution, as a kind of primitive."""
 
 from asmdnn.primitives.convolution import (
+    column_parts,
     direct,
     few_inputs,
     few_outputs,
@@ -55,6 +56,7 @@ DIRECT = (
     interleaved.plans,
     widened_rows.plans,
     grouped.plans,
+    column_parts.plans,
     few_inputs.plans,
     few_outputs.plans,
     kernel_rows.plans,
