@@ -168,6 +168,8 @@ def of_each_way() -> tuple[Description, ...]:
         layer_of_bytes(dnn.LSTMForward, (2, 3, 5, 8)), layer_of_rounded_rows((2, 3, 5, 8))[0],
         dnn.ConvolutionBackwardWeights(t(1, 32, 5, 5, tag="acdb"), t(3, 32, 1, 1), t(1, 3, 5, 5, tag="acdb")),
         dnn.ConvolutionBackwardWeights(t(1, 3, 8, 34), t(3, 3, 3, 3), t(1, 3, 6, 32)),
+        *(dnn.PoolingForward("max", t(1, 9, *pixels, dtype=dnn.bf16), t(1, 9, *made, dtype=dnn.bf16), kernel)
+          for pixels, made, kernel in (((7, 7), (1, 1), (7, 7)), ((19, 8), (3, 5), (17, 4)))),
         dnn.PoolingBackward("max", image := t(1, 1, 9, 9), image, (5, 5), padding_l=(2, 2), padding_r=(2, 2),
                             indices=t(1, 1, 9, 9, dtype=dnn.s32)),
     )  # fmt: skip
