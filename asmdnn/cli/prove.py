@@ -214,4 +214,5 @@ def has_plans(level: str, levels: Sequence[str]) -> bool:
 
 def proved(level: str, kernels: Sequence[Outcome], plans: int, seconds: float, sets: int = 0) -> LevelProof:
     instructions = sum(outcome.instructions for outcome in kernels)
-    return LevelProof(level, len(kernels), instructions, plans, sum(k.unbounded for k in kernels), seconds, sets)
+    unbounded = sum(outcome.unbounded for outcome in kernels)
+    return LevelProof(level, len(kernels), instructions, plans, unbounded=unbounded, seconds=seconds, sets=sets)

@@ -195,7 +195,7 @@ class OpenNetwork(Network):
     def _made_of(self) -> str:
         """What further shapes of its file have to be of."""
         with importing():
-            from asmdnn.network.packs.further import made_of
+            from asmdnn.network.packs.made_of import made_of
 
         return made_of(self)
 

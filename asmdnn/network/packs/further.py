@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from asmdnn.errors import AsmdnnError, InvalidArguments, shown
 from asmdnn.network.dims import Shapes
-from asmdnn.network.graph import Model
 from asmdnn.network.network import Network
 from asmdnn.network.open import OpenNetwork
-from asmdnn.network.packs.kept_graph import Unnamed, sum_of_model, value_text
+from asmdnn.network.packs.made_of import made_of
 
 Load = Callable[[], Network]
 
@@ -43,14 +40,3 @@ class FurtherShapes:
             other = f"another model than {self._name!r} has, or other constants, or another precision"
             raise InvalidArguments(f"further() gives a network of {other}: load it as the one that was saved")
         return found
-
-
-def made_of(net: OpenNetwork) -> str:
-    """A sum of the model, of what were constants, and of the precision: what decides the results of every shape; "" of
-    what has none."""
-    try:
-        _, (model, _, constants, *_, precision) = net.origin
-        others = [(name, value_text(np.asarray(value))) for name, value in sorted((constants or {}).items())]
-    except (InvalidArguments, ValueError, Unnamed):
-        return ""
-    return sum_of_model(model, repr((others, precision))) or "" if isinstance(model, Model) else ""
