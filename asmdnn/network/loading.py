@@ -85,6 +85,7 @@ def load_network(
 ) -> Network:
     """The network that `Network.save` wrote to a file: as `load_pack`, which see, but nothing else than a network.
 
+    further: what makes the network that plans shapes of open dims which the file does not have.
     Raises InvalidArguments for a pack of kernels, too.
     """
     where = place_of(path, sha256)
