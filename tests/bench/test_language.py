@@ -150,7 +150,6 @@ def test_words_of_a_case_repeat_its_numbers(words: str) -> None:
             f"--conv --attr-scales=wei:per_oc+attr_post_op_dw_wei:per_oc+attr_post_op_dw_dst:common:2 {CONV}",
             "has 'attr_post_op_dw_wei:per_oc', and only src, wei, dst is built yet",
         ),
-        ("--lnorm --ss_dt=bf16 2x3", "--ss_dt=bf16: bf16 is not built yet, only f32"),
         ("--rnn --skip-nonlinear=true sic4", "--skip-nonlinear=true: not built yet"),
         ("--rnn --alg=LBR_AUGRU sic4", "--alg=LBR_AUGRU: LBR_AUGRU is not built yet"),
         ("--reorder --oflag=s8s8_comp:1+zp_comp:1 2x3", "zp_comp is not built yet"),

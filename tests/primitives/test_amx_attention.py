@@ -70,7 +70,7 @@ def repeated(key: np.ndarray, heads: int) -> np.ndarray:
     [
         (512, ISA, (dnn.bf16,) * 3, NAME),
         (64, ISA, (dnn.bf16,) * 3, NAME),
-        (8, ISA, (dnn.bf16,) * 3, "reorder+attention:avx512_core"),
+        (8, ISA, (dnn.bf16,) * 3, "reorder+unpacked_attention:avx512_core"),
         (512, "avx512_core_bf16", (dnn.bf16,) * 3, "reorder+attention:avx512_core"),
         (512, ISA, (dnn.f32,) * 3, "attention:avx512_core"),
         (512, ISA, (dnn.bf16, dnn.bf16, dnn.f32), "reorder+attention:avx512_core"),

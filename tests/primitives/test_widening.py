@@ -84,7 +84,7 @@ def test_f32_is_not_rounded_to_what_is_slower() -> None:
 
 def test_attention() -> None:
     desc = dnn.MemoryDesc((1, 4, 64, 64), dnn.bf16, "abcd")
-    for machine, name in ((SLOW, "reorder+attention:avx512_core"), (FAST, f"attention:{NATIVE}")):
+    for machine, name in ((SLOW, "reorder+unpacked_attention:avx512_core"), (FAST, f"attention:{NATIVE}")):
         attention = dnn.AttentionForward(dnn.PropKind.forward_inference, desc, desc, desc, desc)
         assert dnn.primitive_desc(attention, engine=engine(machine)).implementation == name
 

@@ -19,6 +19,11 @@ from asmdnn.primitives.core.widening import multiplies_pairs_slowly, tiles_of_pa
 
 def plans(desc: AttentionForward, attr: Attr, engine: Engine) -> Iterator[Answer]:
     """By tiles of AMX, or larger ones of them, where the level multiplies pairs slowly by vectors; and as it does."""
+    yield from beside_tiles(plan(desc, attr, engine), desc, attr, engine)
+
+
+def beside_tiles(by_vectors: Answer, desc: AttentionForward, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """A plan by vectors, and in front of it one by tiles where that takes fewer cycles."""
 
     def tiled() -> tuple[Plan, Types]:
         passed = passed_of(desc, attr)
@@ -26,7 +31,7 @@ def plans(desc: AttentionForward, attr: Attr, engine: Engine) -> Iterator[Answer
         return AttentionPlan.of(desc, passed, types, engine), types
 
     tiles = tiles_of_pairs(engine) if multiplies_pairs_slowly(engine) else None
-    yield from tiles_first(plan(desc, attr, engine), tiles, tiled, engine)
+    yield from tiles_first(by_vectors, tiles, tiled, engine)
 
 
 @implementation(NAME, f32_level)

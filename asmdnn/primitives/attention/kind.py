@@ -18,6 +18,6 @@ def words(desc: AttentionForward, kind: str = "forward_inference") -> Words:
 
 
 KINDS = (
-    Kind(AttentionForward, (unpacked.plan, forward.plans), words, any_batch_refusal=by_rows),
+    Kind(AttentionForward, (unpacked.plans, forward.plans), words, any_batch_refusal=by_rows),
     Kind(AttentionBackward, (backward.plans,), backward_words, any_batch_refusal=by_rows),
 )

@@ -6,7 +6,7 @@ follow one another in memory are read by tiles, as values are; those whose own e
 them.  All else is as in schedule.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from asmdnn.isa.dot import Types, blocks_of, dot_level, multiplied
 from asmdnn.isa.vectors import f32_level
@@ -16,17 +16,23 @@ from asmdnn.planning.refusal import Refused
 from asmdnn.planning.steps import StepRecords, steps_of
 from asmdnn.primitives.attention.counted import counted_product
 from asmdnn.primitives.attention.description import AttentionForward
+from asmdnn.primitives.attention.forward import beside_tiles
 from asmdnn.primitives.attention.schedule import KEYS, VALUES, AttentionPlan, RowBlock
 from asmdnn.primitives.attention.tensors import passed_of, stride, types_of
 from asmdnn.primitives.attributes.attr import NO_ATTR, Attr
 from asmdnn.primitives.core.engine import Engine
-from asmdnn.primitives.core.implementation import implementation, try_all
+from asmdnn.primitives.core.implementation import Answer, implementation, try_all
 from asmdnn.primitives.products import matmul_tiles
 from asmdnn.primitives.products.matmul import MatMul
 from asmdnn.types import f32
 
 NAME = "unpacked_attention"
 PACKING = "pack"  # how the names of products begin that copy weights
+
+
+def plans(desc: AttentionForward, attr: Attr, engine: Engine) -> Iterator[Answer]:
+    """Of some rows, unless tiles of AMX multiply them in less time, packing included."""
+    yield from beside_tiles(plan(desc, attr, engine), desc, attr, engine)
 
 
 @implementation(NAME, f32_level)

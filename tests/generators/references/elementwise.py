@@ -45,6 +45,9 @@ def mapped(spec: ElementwiseSpec, memory: Memory) -> None:
         operands = {o: operand(o, r, 0, spec.elements, spec.elements, memory) for o in read if o is not OLD_DST}
         for name, result in zip(spec.frame[1:], spec.results, strict=False):
             memory[name].store(r * result.row_bytes, functions.apply(result.chain, x, old, operands))
+            if spec.zeroed:
+                row = spec.size_of(result.argument) * spec.elements
+                memory[name].store(r * result.row_bytes + row, np.zeros(spec.zeroed))
 
 
 def typed_case(spec: TypedElementwiseSpec, random: np.random.Generator, _: bool) -> Case:
