@@ -43,7 +43,7 @@ from asmdnn.primitives.shapes.formats import like, of_type, row_major
 from asmdnn.primitives.shapes.row_calls import phases_of
 from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.records import replace
-from asmdnn.types import FLOAT_NAMES, f32, u8
+from asmdnn.types import DATA_TYPES, FLOAT_NAMES, f32, u8
 
 STATISTICS = ("mean", "variance")
 FACTOR, CHANNEL_MEAN = "factor", "mean of channels"
@@ -106,8 +106,9 @@ class ChannelPlan:
     def plan(self) -> Plan:
         refuse_scales(self.attr)
         passed = {"src": self.src, "dst": self.dst, **self.added, **self.given}
-        passed |= post_ops_of(self.attr).operands(self.dst)
         check_tensors(passed | self.copied_tensors, "dst", FLOAT_NAMES)
+        passed |= post_ops_of(self.attr).operands(self.dst, DATA_TYPES.values())
+        check_tensors(passed, "dst", tuple(DATA_TYPES))
         passed |= self.mask
         written = () if self.desc.use_global_stats else tuple(name for name in STATISTICS if name in self.given)
         outputs = ("dst", *written, *self.mask)

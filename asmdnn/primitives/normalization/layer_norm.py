@@ -24,7 +24,7 @@ from asmdnn.primitives.shapes.formats import dense_like, like, of_type, row_majo
 from asmdnn.primitives.shapes.nests import Nest, as_row_of, nest_of, with_last, without_last
 from asmdnn.primitives.shapes.row_calls import Calls, operands_along, phases_of, row_calls, types_of, widest
 from asmdnn.primitives.shapes.tensors import check_tensors
-from asmdnn.types import FLOAT_NAMES, f32
+from asmdnn.types import DATA_TYPES, FLOAT_NAMES, f32
 
 SRC, DST = range(2)
 NATIVE = ("src", "dst")
@@ -42,8 +42,10 @@ def inside_of(desc: LayerNormForward, attr: Attr, engine: Engine, way: str) -> I
     optional = ("mean", "variance", "scale", "shift")
     extra = {name: tensor for name in optional if (tensor := getattr(desc, name)) is not None}
     extra = {name: row_major(tensor.dims, tensor) if tensor.is_any else tensor for name, tensor in extra.items()}
-    passed = {"src": src, "dst": dst, **extra, **chain.operands(dst)}
+    passed = {"src": src, "dst": dst, **extra}
     check_tensors(passed, "dst", FLOAT_NAMES)
+    passed |= chain.operands(dst, DATA_TYPES.values())
+    check_tensors(passed, "dst", tuple(DATA_TYPES))
     written = () if desc.use_global_stats else tuple(name for name in STATISTICS if name in passed)
     name, outputs = f"{way}:{isa}", ("dst", *written)
     if 0 in dst.dims:

@@ -16,7 +16,7 @@ from asmdnn.primitives.pooling.windows import Row, Windows
 from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.records import dataclass
-from asmdnn.types import f32
+from asmdnn.types import DATA_TYPES, f32
 
 NAME = "pool"
 
@@ -65,7 +65,7 @@ def request_of(desc: Pooling, attr: Attr, engine: Engine) -> PoolRequest:
         tensors["indices"] = format_like(dst, desc.indices)
     refuse_overlap(**{name: tensors[name] for name in ("dst", "indices") if name in tensors})
     chain = post_ops_of(attr)
-    passed = tensors | chain.operands(dst)
+    passed = tensors | chain.operands(dst, DATA_TYPES.values())
     on_registers = not chain.names and desc.indices is None and dst.padded_dims == dst.dims and dst.dtype == f32
     separate = attr if attr.post_ops and not on_registers else None
     around = AroundKernels(

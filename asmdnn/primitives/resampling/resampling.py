@@ -32,7 +32,7 @@ from asmdnn.primitives.shapes.formats import of_type
 from asmdnn.primitives.shapes.tensors import refuse_overlap
 from asmdnn.primitives.shapes.words import in_words
 from asmdnn.records import dataclass, replace
-from asmdnn.types import f32
+from asmdnn.types import DATA_TYPES, f32
 
 NAME = "resample"  # in the name of what is between it and post-ops
 
@@ -57,7 +57,7 @@ def request_of(desc: ResamplingForward, attr: Attr, engine: Engine) -> ResampleR
     tensors = {"src": src, "dst": format_like(src, desc.dst)}
     refuse_overlap(dst=tensors["dst"])
     chain = post_ops_of(attr)
-    operands = chain.operands(tensors["dst"])
+    operands = chain.operands(tensors["dst"], DATA_TYPES.values())
     is_separate = operands or chain.reads_dst or (chain.links and tensors["dst"].padded_dims != tensors["dst"].dims)
     around = AroundKernels(
         name=NAME,

@@ -114,7 +114,7 @@ def request_of(desc: SoftmaxForward, attr: Attr, engine: Engine) -> SoftmaxReque
     if chain.reads_dst:
         raise Refused("post-op sum is not implemented: dst holds exponentials meanwhile")
     masks = {} if desc.mask is None else {"mask": dense_like(dst, desc.mask) if desc.mask.is_any else desc.mask}
-    passed = {"src": src, "dst": dst, **masks, **chain.operands(dst)}
+    passed = {"src": src, "dst": dst, **masks, **chain.operands(dst, DATA_TYPES.values())}
     check_tensors(passed, "dst", tuple(DATA_TYPES))
     tensors = {name: of_type(tensor, read_as(name, tensor)) for name, tensor in passed.items()}
     return SoftmaxRequest(
