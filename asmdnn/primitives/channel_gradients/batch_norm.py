@@ -35,7 +35,7 @@ from asmdnn.primitives.channel_gradients.steps import (
 from asmdnn.primitives.core.engine import Engine
 from asmdnn.primitives.normalization.statistics import by_statistics
 from asmdnn.primitives.reduction.gradient_sums import Summed, add_sums
-from asmdnn.primitives.shapes.formats import like, of_type, with_padding
+from asmdnn.primitives.shapes.formats import like, of_type, pads_channels, with_padding
 from asmdnn.primitives.shapes.nests import as_row_of
 from asmdnn.primitives.shapes.tensors import check_tensors
 from asmdnn.types import FLOAT_NAMES, f32, u8
@@ -99,8 +99,7 @@ def plan_batch_norm(desc: BatchNormBackward, attr: Attr, engine: Engine, way: st
 def have_padding(images: Sequence[MemoryDesc]) -> bool:
     """Whether all of them have channels of zeros, in the same blocks, which count as channels: their sums are 0."""
     blocked = {(tensor.padded_dims, tensor.inner_blocks) for tensor in images}
-    src = images[0]
-    return len(blocked) == 1 and src.dims == (src.dims[0], src.dims[1], *src.padded_dims[2:]) != src.padded_dims
+    return len(blocked) == 1 and pads_channels(images[0])
 
 
 class BatchSteps(GradientSteps):

@@ -14,7 +14,7 @@ from asmdnn.primitives.normalization.channel_kernels import Moments, identity
 from asmdnn.primitives.reduction.source import ReductionSource, source_of
 from asmdnn.primitives.reduction.tree import Tree
 from asmdnn.primitives.reorder.copies import Reordering, add_reorder
-from asmdnn.primitives.shapes.formats import row_major, with_padding
+from asmdnn.primitives.shapes.formats import pads_channels, row_major, with_padding
 from asmdnn.records import dataclass
 from asmdnn.types import f32
 
@@ -65,8 +65,7 @@ class ChannelMoments:
     def add_with_padding(self, results: tuple[str, ...], divides: bool) -> bool:
         """With zeros that fill the last block as channels, which are left behind then; False if src is not so."""
         whole = with_padding(self.src)
-        is_so = whole.dims == (self.src.dims[0], whole.dims[1], *self.src.dims[2:]) != self.src.dims
-        source = self.source(whole) if is_so else None
+        source = self.source(whole) if pads_channels(self.src) else None
         if source is None:
             return False
         padded = tuple(f"{name} with padding" for name in results)

@@ -58,3 +58,9 @@ def with_padding(tensor: MemoryDesc) -> MemoryDesc:
         inner_blocks=tensor.inner_blocks,
         offset0=tensor.offset0,
     )
+
+
+def pads_channels(tensor: MemoryDesc) -> bool:
+    """Whether the last block of channels has padding, and no other dim."""
+    pairs = zip(tensor.dims, tensor.padded_dims, strict=True)
+    return [dim for dim, (size, padded) in enumerate(pairs) if size != padded] == [1]
